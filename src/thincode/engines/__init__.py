@@ -1,0 +1,90 @@
+"""Who speaks: given what stands so far, continue it. Each public module here is a kind with `Settings` and `open`.
+
+An engine knows nothing of code, fences or interpreters. It pushes what it generates into a sink, token by token or text
+piece by text piece, and stops when the sink says so. The memory of an episode (a KV cache) lives in its voice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Protocol
+
+from ..settings import settings
+from ..trajectory import Address
+
+
+@settings
+class Sampling:
+    """How the next token is drawn."""
+
+    temperature: float = 1.0
+    """0 is greedy."""
+    top_p: float = 1.0
+
+
+class Finish(StrEnum):
+    """Why a generation ended."""
+
+    STOPPED = "stopped"
+    """The sink said stop; the token or piece that made it say so has been pushed."""
+    ENDED = "ended"
+    """The model ended its turn; the end-of-sequence token, where there is one, has been pushed."""
+    LENGTH = "length"
+    """`max_tokens` were generated."""
+
+
+class Sink(Protocol):
+    """Takes what is generated. Called in order, from one thread at a time; must be quick and must not block."""
+
+    def token(self, token_id: int, logprob: float) -> bool:
+        """One sampled token with its log-probability under the sampling distribution; True means stop."""
+
+    def text(self, piece: str) -> bool:
+        """The next piece of text, from an engine without ids; True means stop."""
+
+
+@dataclass(frozen=True)
+class Context:
+    """What stands so far."""
+
+    question_id: str
+    user_message: str
+    prompt: str
+    """The rendered prompt; empty for engines that render it themselves."""
+    text: str
+    """Everything after the prompt."""
+    ids: Sequence[int] | None
+    """Prompt and everything after it, for engines that speak ids. Only ever appended to, but for a dropped last token."""
+    outputs: tuple[str, ...] = ()
+    """What the blocks so far printed, as the model saw it."""
+
+
+class Voice(Protocol):
+    """One episode's side of an engine."""
+
+    async def generate(self, context: Context, *, sink: Sink, sampling: Sampling, max_tokens: int, seed: int) -> Finish:
+        """Continue `context` until the sink stops it, the model ends, or `max_tokens` are generated.
+
+        Raises:
+            InfrastructureError: the engine failed; nothing is said about the model.
+        """
+
+    async def close(self) -> None:
+        """Free the episode's memory; also cancels a generation in flight."""
+
+
+class Engine(Protocol):
+    """A source of voices."""
+
+    name: str
+    """What speaks: a folder, a served model's name, `scripted`."""
+    speaks_ids: bool
+    """Whether sinks get token ids and log-probabilities. RL needs it."""
+
+    async def voice(self, address: Address) -> Voice:
+        """A voice for one episode."""
+
+    async def close(self) -> None:
+        """Stop all work and free everything."""

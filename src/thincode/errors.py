@@ -1,0 +1,61 @@
+"""Every error thincode raises on purpose, as a tree.
+
+    ThincodeError
+    ├── UserError              exit code 2; one message: place, value, rule, next step; never a traceback
+    │   ├── RecipeError        a recipe or an override is wrong: unknown key or kind, wrong type, impossible value
+    │   ├── DataError          a problem file, record or transcript is wrong (file, line)
+    │   ├── ModelError         a model folder or tokenizer can't be used
+    │   ├── RunFolderError     a run folder exists, is missing, is newer than this version, or its checkpoint can't be read
+    │   └── MissingExtraError  an optional dependency is not installed
+    └── InfrastructureError    exit code 3; our side failed, never the model's: lost blocks, dead engine, full disk
+        └── TooManyLostError   more blocks lost than the recipe allows; the run stopped, checkpointed
+
+A block that fails is data, not an exception: see `thincode.interpreter.Status`.
+"""
+
+from __future__ import annotations
+
+
+class ThincodeError(Exception):
+    """Base of every error raised on purpose."""
+
+    exit_code = 1
+
+
+class UserError(ThincodeError):
+    """The user can mend it; the message says how."""
+
+    exit_code = 2
+
+
+class RecipeError(UserError):
+    """A recipe or a command-line override is wrong."""
+
+
+class DataError(UserError):
+    """An input file is wrong; the message names file and line."""
+
+
+class ModelError(UserError):
+    """A model folder or a tokenizer can't be used."""
+
+
+class RunFolderError(UserError):
+    """A run folder exists, is missing, or holds something this version can't read."""
+
+
+class MissingExtraError(UserError):
+    """An optional dependency is missing; the message gives the pip command."""
+
+    def __init__(self, package: str, extra: str, needed_for: str) -> None:
+        super().__init__(f"{needed_for} needs {package}, which is not installed: pip install 'thincode[{extra}]'")
+
+
+class InfrastructureError(ThincodeError):
+    """Our side failed: never counted as the model's error."""
+
+    exit_code = 3
+
+
+class TooManyLostError(InfrastructureError):
+    """More blocks were lost, after retry, than the recipe allows."""

@@ -1,0 +1,1 @@
+"""Benchmarks. Each public module here is a kind with `Settings` and `load(settings) -> problems`."""

@@ -1,0 +1,1 @@
+"""Where problems come from. Each public module here is a kind: `problems: drills` in a recipe."""

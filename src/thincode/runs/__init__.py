@@ -1,0 +1,1 @@
+"""The loops: distill, sft, rl, evaluate, pipeline. Wiring only; each reads like the paper."""

@@ -1,0 +1,84 @@
+"""Wire formats: how a trajectory is written down. Each public module here is a kind with `Settings` and `build`.
+
+A format owns how a prompt is rendered, when a call is complete, in which role and shape an output goes in, and where
+the answer stands. Text of the interpreter can't forge structure: the format neutralizes its own markers in it, the
+tokenizer its special tokens.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol, cast
+
+from ...settings import Kind
+from .. import Segment
+
+
+@dataclass(frozen=True)
+class Call:
+    """A complete, well formed, non-empty block at the end of what the model wrote in this turn."""
+
+    code: str
+    end: int
+    """Characters of the turn's text up to and including the closer's line; what stands behind counts as never sampled."""
+
+
+@dataclass(frozen=True)
+class Insertion:
+    """Text the driver puts in. `before` and `after` may hold the format's markers and special tokens; `body` may not."""
+
+    before: str
+    body: str
+    """Neutralized text of the interpreter, or our own words."""
+    after: str
+
+    @property
+    def text(self) -> str:
+        """What the model sees."""
+        return self.before + self.body + self.after
+
+
+class Scanner(Protocol):
+    """Watches the text of one turn as it streams in."""
+
+    def feed(self, text: str) -> Call | None:
+        """Take the next piece; the call as soon as one is complete. Splitting the text otherwise changes nothing."""
+
+    def finish(self) -> Call | None:
+        """The turn is over: a closer that ends the text without a line break is complete now."""
+
+
+class Format(Protocol):
+    """One wire format."""
+
+    name: str
+
+    def user_message(self, question: str) -> str:
+        """What the user says; the tokenizer's chat template puts it into the prompt."""
+
+    def scanner(self) -> Scanner:
+        """A fresh scanner for one turn of the model; a format without code gives one that never finds a call."""
+
+    def output(self, printed: str) -> Insertion:
+        """What goes in after a block printed `printed` (already cut to the limit; maybe empty)."""
+
+    def notice(self, words: str) -> Insertion:
+        """What goes in when the driver has something to say."""
+
+    def segments(self, turn: str, *, call: Call | None, first: bool, last: bool) -> list[Segment]:
+        """The model's text of one turn as segments whose texts join to `turn[:call.end]` (or `turn`)."""
+
+    def answer(self, segments: Sequence[Segment]) -> str | None:
+        """The answer, looked for in model-written segments only."""
+
+    def parse(self, text: str) -> list[Segment]:
+        """A whole trajectory's text as segments; their texts join to `text` again."""
+
+    def teacher_turns(self, plan: str, thoughts: Sequence[str], blocks: Sequence[str], answer: str | None) -> list[str]:
+        """What a teacher writes, turn by turn: the text up to each block's end; with an answer, the closing turn too."""
+
+
+def build(kind: Kind) -> Format:
+    """The format a recipe names."""
+    return cast("Format", kind.module.build(kind.settings))
