@@ -1,28 +1,76 @@
 """Typed recipes: read YAML, apply `a.b=c`, name every mistake, write the resolved file.
 
-Settings are frozen dataclasses made by `@settings`; they stand beside the code they set. A field that names a kind is
-written `Annotated[Kind, In("thincode.grading.filters")]`, and in a recipe either `filter: correct` or
-`filter: {kind: min_blocks, n: 3}`. A kind is a file: `correct` is `thincode/grading/filters/correct.py`, `my_lab.my_filter`
-is that module. A kind's module has a `Settings` class made by `@settings`.
+Settings are frozen dataclasses made by `@settings`; they stand beside the code they set.
+
+    @settings
+    class Settings:
+        '''What a filter of few blocks may be told.'''
+
+        n: PositiveInt = 3
+
+A field that names a kind is written `Annotated[Kind, In("thincode.grading.filters")]`, and in a recipe either
+`filter: correct` or `filter: {kind: min_blocks, n: 3}`. A kind is a file: `correct` is `thincode/grading/filters/correct.py`,
+`my_lab.my_filter` is that module. A kind's module has a `Settings` class made by `@settings`.
+
+What one field's type can't say, a method says: `def check(self) -> Iterator[tuple[str, str]]` yields (key, what is wrong
+with it) and runs once all types are right.
+
+Values are validated strictly: text is no number, 1 is not true. Lists become tuples, names become enums, text becomes paths.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import difflib
+import functools
 import importlib
+import json
 import pkgutil
 import re
 import types
-import typing
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar, dataclass_transform
+from typing import Annotated, Any, Generic, TypeVar, cast, dataclass_transform
 
+from annotated_types import Ge, Gt, Le
+
+from ._mistakes import Mistakes, choices, explain
+from ._overrides import apply_overrides, leaves, origins
+from ._yaml import read_yaml, write_yaml
 from .errors import RecipeError
 
+__all__ = [
+    "In",
+    "Kind",
+    "NonNegativeFloat",
+    "NonNegativeInt",
+    "PositiveFloat",
+    "PositiveInt",
+    "Resolved",
+    "Share",
+    "apply_overrides",
+    "dump",
+    "kind",
+    "kinds",
+    "leaves",
+    "load",
+    "origins",
+    "parse",
+    "read_yaml",
+    "recipe_text",
+    "recipes",
+    "settings",
+    "write_yaml",
+]
+
 T = TypeVar("T")
+
+PositiveInt = Annotated[int, Ge(1)]
+NonNegativeInt = Annotated[int, Ge(0)]
+PositiveFloat = Annotated[float, Gt(0)]
+NonNegativeFloat = Annotated[float, Ge(0)]
+Share = Annotated[float, Ge(0), Le(1)]
+"""From 0 to 1, both included."""
 
 
 @dataclass_transform(kw_only_default=True, frozen_default=True)
@@ -52,7 +100,10 @@ def kind(room: str, name: str, **values: Any) -> Kind:
     Raises:
         RecipeError: no such kind, or wrong settings for it.
     """
-    return _kind_from(room, {"kind": name, **values}, place=name)
+    try:
+        return _kind_from(room, {"kind": name, **values})
+    except Mistakes as mistakes:
+        raise mistakes.at(name) from None
 
 
 @dataclass(frozen=True)
@@ -67,15 +118,12 @@ class In:
         return core_schema.no_info_plain_validator_function(self._validate)
 
     def _validate(self, raw: Any) -> Kind:
-        if isinstance(raw, Kind):
-            return raw
-        try:
-            return _kind_from(self.room, raw, place="")
-        except RecipeError as error:
-            from pydantic_core import PydanticCustomError
+        from pydantic_core import PydanticCustomError
 
-            # Braces are template syntax in pydantic's messages.
-            raise PydanticCustomError("kind", "{reason}", {"reason": str(error)}) from None
+        try:
+            return _kind_from(self.room, raw)
+        except Mistakes as mistakes:
+            raise PydanticCustomError("kind", "wrong kind", {"found": mistakes.found}) from None
 
 
 def kinds(room: str) -> list[str]:
@@ -84,87 +132,22 @@ def kinds(room: str) -> list[str]:
     return sorted(m.name for m in pkgutil.iter_modules(package.__path__) if not m.name.startswith("_"))
 
 
-def _module_name(room: str, name: str) -> str:
-    return name if "." in name else f"{room}.{name}"
-
-
-def _kind_from(room: str, raw: Any, *, place: str) -> Kind:
-    if isinstance(raw, str):
-        raw = {"kind": raw}
-    if not isinstance(raw, Mapping) or not isinstance(raw.get("kind"), str):
-        raise RecipeError(
-            f"{_at(place)}{raw!r} names no kind; write a name of {room} ({', '.join(kinds(room))}) or {{kind: NAME, …}}"
-        )
-    name = raw["kind"]
-    target = _module_name(room, name)
-    if not re.fullmatch(r"\w+(\.\w+)*", name) or name.startswith("_"):
-        raise RecipeError(f"{_at(place)}unknown kind {name!r}; {_choices(name, kinds(room))}")
-    try:
-        module = importlib.import_module(target)
-    except ModuleNotFoundError as error:
-        if error.name is None or not (target == error.name or target.startswith(f"{error.name}.")):
-            raise
-        raise RecipeError(f"{_at(place)}unknown kind {name!r}; {_choices(name, kinds(room))}") from None
-    if not hasattr(module, "Settings"):
-        raise RecipeError(f"{_at(place)}{target} is no kind of {room}: it has no Settings")
-    values = {key: value for key, value in raw.items() if key != "kind"}
-    return Kind(room, name, parse(module.Settings, values, place=place))
-
-
-def _choices(name: str, known: Sequence[str]) -> str:
-    near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
-    hint = f"did you mean {near[0]!r}? " if near else ""
-    return f"{hint}known: {', '.join(known)}"
-
-
-def _at(place: str) -> str:
-    return f"{place}: " if place else ""
-
-
 def parse(cls: type[T], raw: Mapping[str, Any], *, place: str = "") -> T:
     """Validate `raw` against a settings class.
 
     Args:
         cls: made by `@settings`.
-        raw: nested mappings as YAML gives them.
+        raw: nested mappings as YAML gives them; settings and kinds made in code may stand in it.
         place: dotted path of `raw` inside the recipe, for messages.
 
     Raises:
-        RecipeError: every mistake found, one a line, each with its dotted place and, for unknown keys, the nearest name.
+        RecipeError: every mistake found, one a line, each with its dotted place and, for unknown keys and kinds, the
+            nearest name. What `check` methods say is heard once every type is right.
     """
-    from pydantic import TypeAdapter, ValidationError
-
-    if not isinstance(raw, Mapping):
-        raise RecipeError(f"{_at(place)}expected keys and values, found {raw!r}")
     try:
-        return TypeAdapter(cls).validate_python(dict(raw))
-    except ValidationError as error:
-        raise RecipeError("\n".join(_explain(cls, problem, place) for problem in error.errors())) from None
-
-
-def _explain(cls: type[Any], problem: Any, place: str) -> str:
-    location = [str(part) for part in problem["loc"]]
-    where = ".".join([*([place] if place else []), *location])
-    if problem["type"] in ("unexpected_keyword_argument", "extra_forbidden"):
-        known = [field.name for field in _fields_at(cls, location[:-1])]
-        return f"{where}: unknown key; {_choices(location[-1], known)}"
-    if problem["type"] == "missing":
-        return f"{where}: missing; this key is required"
-    if problem["type"] == "kind":
-        lines = str(problem["msg"]).splitlines()
-        return "\n".join(f"{where}.{line}" if re.match(r"[\w.]+: ", line) else f"{where}: {line}" for line in lines)
-    return f"{where}: {problem['msg']}; found {problem['input']!r}"
-
-
-def _fields_at(cls: Any, location: Sequence[str]) -> tuple[dataclasses.Field[Any], ...]:
-    for part in location:
-        if dataclasses.is_dataclass(cls):
-            cls = typing.get_type_hints(cls).get(part, cls)
-        candidates = [cls, *typing.get_args(cls)]
-        found = [c for c in candidates if dataclasses.is_dataclass(c)]
-        nested = [c for a in candidates for c in typing.get_args(a) if dataclasses.is_dataclass(c)]
-        cls = (found or nested or [cls])[0]
-    return dataclasses.fields(cls) if dataclasses.is_dataclass(cls) else ()
+        return _parse(cls, raw)
+    except Mistakes as mistakes:
+        raise mistakes.at(place) from None
 
 
 def dump(value: Any) -> Any:
@@ -177,173 +160,151 @@ def dump(value: Any) -> Any:
         return {str(key): dump(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
         return [dump(item) for item in value]
-    if isinstance(value, Path):
-        return str(value)
-    if isinstance(value, str):
+    if isinstance(value, (str, Path)):
         return str(value)  # enums become their text
     return value
 
 
-# --- reading --------------------------------------------------------------------------------------------------------
+# --- recipes --------------------------------------------------------------------------------------------------------
 
 
-def _loader() -> Any:
-    """YAML 1.2 scalars: `1e-5` is a number, `off` and `yes` are text."""
-    import yaml
+@dataclass(frozen=True)
+class Resolved(Generic[T]):
+    """A recipe with every value filled in."""
 
-    class Loader(yaml.SafeLoader):
-        pass
-
-    Loader.yaml_implicit_resolvers = {
-        first: [
-            (tag, pattern)
-            for tag, pattern in found
-            if tag not in ("tag:yaml.org,2002:bool", "tag:yaml.org,2002:float", "tag:yaml.org,2002:int")
-        ]
-        for first, found in yaml.SafeLoader.yaml_implicit_resolvers.items()
-    }
-    Loader.add_implicit_resolver("tag:yaml.org,2002:bool", re.compile(r"^(?:true|false|True|False)$"), list("tfTF"))
-    Loader.add_implicit_resolver("tag:yaml.org,2002:int", re.compile(r"^[-+]?[0-9][0-9_]*$"), list("-+0123456789"))
-    Loader.add_implicit_resolver(
-        "tag:yaml.org,2002:float",
-        re.compile(
-            r"^[-+]?(?:[0-9][0-9_]*\.[0-9_]*(?:[eE][-+]?[0-9]+)?|[0-9][0-9_]*[eE][-+]?[0-9]+|\.[0-9]+(?:[eE][-+]?[0-9]+)?|\.(?:inf|nan))$"
-        ),
-        list("-+.0123456789"),
-    )
-
-    def construct_int(loader: Any, node: Any) -> int:
-        return int(loader.construct_scalar(node).replace("_", ""), 10)
-
-    def construct_float(loader: Any, node: Any) -> float:
-        return float(loader.construct_scalar(node).replace("_", "").replace(".inf", "inf").replace(".nan", "nan"))
-
-    def construct_mapping(loader: Any, node: Any, deep: bool = False) -> dict[Any, Any]:
-        seen: set[Any] = set()
-        for key_node, _ in node.value:
-            key = loader.construct_object(key_node, deep=True)
-            if key in seen:
-                raise yaml.constructor.ConstructorError(None, None, f"key {key!r} stands twice", key_node.start_mark)
-            seen.add(key)
-        found: dict[Any, Any] = yaml.SafeLoader.construct_mapping(loader, node, deep=True)
-        return found
-
-    Loader.add_constructor("tag:yaml.org,2002:int", construct_int)
-    Loader.add_constructor("tag:yaml.org,2002:float", construct_float)
-    Loader.add_constructor("tag:yaml.org,2002:map", construct_mapping)
-    return Loader
+    value: T
+    resolved: dict[str, Any]
+    """`dump(value)`: what `recipe.resolved.yaml` holds."""
+    origins: tuple[tuple[str, Any, str], ...]
+    """Dotted path, value, and `command line`, `recipe` or `default`."""
+    place: str
+    """The file, or the packaged recipe's name."""
 
 
-def read_yaml(text: str, *, place: str) -> Any:
-    """Parse YAML text; see `_loader` for the scalars.
+def recipes() -> list[str]:
+    """The names of the recipes that ship with the package, such as `tiny/micro`."""
+    found = []
+    root = _recipes_root()
+    folders = [(root, "")]
+    while folders:
+        folder, prefix = folders.pop()
+        for item in folder.iterdir() if folder.is_dir() else ():
+            if item.is_dir():
+                folders.append((item, f"{prefix}{item.name}/"))
+            elif item.name.endswith(".yaml") and item.name != "published.yaml":
+                found.append(prefix + item.name.removesuffix(".yaml"))
+    return sorted(found)
+
+
+def recipe_text(name: str) -> str:
+    """The YAML text of a packaged recipe.
 
     Raises:
-        RecipeError: not YAML; the message has file, line and column.
+        RecipeError: there is none of this name; the nearest one is named.
     """
-    import yaml
+    if name not in recipes():
+        raise RecipeError(
+            f"no recipe {name!r}, neither a file nor one that ships with thincode; {choices(name, recipes())}"
+        )
+    return str(_recipes_root().joinpath(f"{name}.yaml").read_text(encoding="utf-8"))
 
+
+def load(cls: type[T], path_or_name: str | Path, overrides: Sequence[str] = ()) -> Resolved[T]:
+    """Read a recipe, apply overrides, fill in defaults.
+
+    Args:
+        cls: the recipe's class, made by `@settings`.
+        path_or_name: a YAML file, or the name of a packaged recipe.
+        overrides: `key.path=value` each.
+
+    Raises:
+        RecipeError: the file is missing, is no YAML, or says something wrong; every mistake is named, one a line.
+    """
+    path = Path(path_or_name)
     try:
-        return yaml.load(text, Loader=_loader())
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        where = f"{place}:{mark.line + 1}:{mark.column + 1}" if mark else place
-        raise RecipeError(f"{where}: not YAML: {getattr(error, 'problem', error)}") from None
+        text = path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise RecipeError(f"{path}: not UTF-8 text ({error.reason} at byte {error.start})") from None
+    except OSError:
+        text = recipe_text(str(path_or_name).removesuffix(".yaml"))
+    raw = read_yaml(text, place=str(path_or_name))
+    if not isinstance(raw, Mapping):
+        what = "is empty" if raw is None else f"holds {raw!r}"
+        raise RecipeError(f"{path_or_name}: expected keys and values, but the file {what}")
+    value = parse(cls, apply_overrides(raw, overrides))
+    resolved = dump(value)
+    return Resolved(value, resolved, tuple(origins(resolved, raw, overrides)), str(path_or_name))
 
 
-def write_yaml(value: Any) -> str:
-    """Plain mappings as YAML that `read_yaml` reads back to the same value."""
-    import yaml
+def _recipes_root() -> Any:
+    from importlib.resources import files
 
-    class Dumper(yaml.SafeDumper):
-        pass
-
-    def represent_str(dumper: Any, text: str) -> Any:
-        # Quote what our reader, or a YAML 1.1 reader, would take for something else than text.
-        plain = re.fullmatch(r"[A-Za-z_/][\w ./<>=-]*", text) and isinstance(read_yaml(text, place=""), str)
-        return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=None if plain else '"')
-
-    def represent_float(dumper: Any, number: float) -> Any:
-        text = repr(number).replace("inf", ".inf").replace("nan", ".nan")
-        return dumper.represent_scalar("tag:yaml.org,2002:float", text)
-
-    Dumper.add_representer(str, represent_str)
-    Dumper.add_representer(float, represent_float)
-    return str(yaml.dump(value, Dumper=Dumper, sort_keys=False, allow_unicode=True, width=120))
+    return files(__package__) / "recipes"
 
 
-def apply_overrides(raw: Mapping[str, Any], overrides: Sequence[str]) -> dict[str, Any]:
-    """A copy of `raw` with each `key.path=value` set; the value is read as YAML; `key.0.x` reaches into a list.
-
-    Raises:
-        RecipeError: an override is not `path=value`, or its path leads through something that holds no keys.
-    """
-    result: dict[str, Any] = _copy(raw)
-    for override in overrides:
-        path, equals, text = override.partition("=")
-        if not equals or not re.fullmatch(r"\w+(\.\w+)*", path):
-            raise RecipeError(f"override {override!r}: write key.path=value, for example sft.seed=2")
-        _set(result, path.split("."), read_yaml(text, place=f"override {path}"), override)
-    return result
+# --- validation --------------------------------------------------------------------------------------------------
 
 
-def _copy(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {key: _copy(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_copy(item) for item in value]
+def _module_name(room: str, name: str) -> str:
+    return name if "." in name else f"{room}.{name}"
+
+
+def _kind_from(room: str, raw: Any) -> Kind:
+    raw = {"kind": raw} if isinstance(raw, str) else dump(raw)
+    if not isinstance(raw, Mapping) or not isinstance(raw.get("kind"), str):
+        known = ", ".join(kinds(room))
+        raise Mistakes([((), f"{raw!r} names no kind; write a name of {room} or {{kind: NAME, …}}; known: {known}")])
+    name = raw["kind"]
+    target = _module_name(room, name)
+    if not re.fullmatch(r"\w+(\.\w+)*", name) or name.startswith("_"):
+        raise Mistakes([((), f"unknown kind {name!r}; {choices(name, kinds(room))}")])
+    try:
+        module = importlib.import_module(target)
+    except ModuleNotFoundError as error:
+        if error.name is None or not (target == error.name or target.startswith(f"{error.name}.")):
+            raise  # the kind exists, and misses something itself
+        outside = f"no module {target!r} on Python's path; " if "." in name else ""
+        raise Mistakes([((), f"unknown kind {name!r}; {outside}{choices(name, kinds(room))}")]) from None
+    if not hasattr(module, "Settings"):
+        raise Mistakes([((), f"{target} is no kind of {room}: it has no Settings")])
+    return Kind(room, name, _parse(module.Settings, {key: value for key, value in raw.items() if key != "kind"}))
+
+
+@functools.cache
+def _adapter(cls: Any) -> Any:
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(cls)
+
+
+def _parse(cls: type[T], raw: Any) -> T:
+    from pydantic import ValidationError
+
+    raw = dump(raw)
+    if not isinstance(raw, Mapping):
+        raise Mistakes([((), f"expected keys and values, found {raw!r}")])
+    try:
+        # By way of JSON because pydantic's strict mode there knows tuples, enums and paths, and still takes "5" for text.
+        value: T = _adapter(cast("Hashable", cls)).validate_json(json.dumps(raw), strict=True)
+    except ValidationError as error:
+        raise Mistakes([found for problem in error.errors() for found in explain(cls, raw, problem)]) from None
+    wrong = list(_checks(value, ()))
+    if wrong:
+        raise Mistakes(wrong)
     return value
 
 
-def _set(target: Any, path: list[str], value: Any, override: str) -> None:
-    *way, last = path
-    for depth, part in enumerate(way):
-        if isinstance(target, list):
-            target = target[_index(target, part, override)]
-            continue
-        inner = target.get(part)
-        if isinstance(inner, str) and depth + 1 < len(path):
-            inner = target[part] = {"kind": inner}  # `engine: local` grows into {kind: local, …}
-        elif inner is None:
-            inner = target[part] = {}
-        elif not isinstance(inner, (dict, list)):
-            raise RecipeError(f"override {override!r}: {'.'.join(path[: depth + 1])} is {inner!r} and holds no keys")
-        target = inner
-    if isinstance(target, list):
-        target[_index(target, last, override)] = value
-    else:
-        target[last] = value
-
-
-def _index(items: list[Any], part: str, override: str) -> int:
-    if not part.isdigit() or int(part) >= len(items):
-        raise RecipeError(f"override {override!r}: {part!r} is no place in a list of {len(items)}")
-    return int(part)
-
-
-def leaves(value: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """The dotted path and value of every leaf of nested mappings; lists of scalars are leaves."""
-    if isinstance(value, Mapping) and value:
-        for key, item in value.items():
-            yield from leaves(item, f"{prefix}.{key}" if prefix else str(key))
-    elif isinstance(value, list) and any(isinstance(item, (Mapping, list)) for item in value):
+def _checks(value: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], str]]:
+    """What the `check` methods in `value` say. Those of kinds have spoken when the kind was made."""
+    if isinstance(value, (list, tuple)):
         for index, item in enumerate(value):
-            yield from leaves(item, f"{prefix}.{index}")
-    else:
-        yield prefix, value
-
-
-def origins(resolved: Any, recipe: Any, overrides: Sequence[str]) -> Iterator[tuple[str, Any, str]]:
-    """For `--plan`: every resolved leaf with where it came from: `command line`, `recipe` or `default`."""
-    named = {path for path, _ in leaves(recipe)}
-    given = [override.partition("=")[0] for override in overrides]
-    for path, value in leaves(resolved):
-        short = path.removesuffix(".kind")
-        if any(path == key or path.startswith(f"{key}.") or short == key for key in given):
-            yield path, value, "command line"
-        elif path in named or short in named:
-            yield path, value, "recipe"
-        else:
-            yield path, value, "default"
-
-
-Check = Callable[[Any], None]
+            yield from _checks(item, (*path, str(index)))
+    elif isinstance(value, Mapping):
+        for key, item in value.items():
+            yield from _checks(item, (*path, str(key)))
+    elif dataclasses.is_dataclass(value) and not isinstance(value, Kind):
+        for field in dataclasses.fields(value):
+            yield from _checks(getattr(value, field.name), (*path, field.name))
+        if hasattr(value, "check"):
+            for key, message in value.check():
+                yield (*path, *(key.split(".") if key else ())), message
