@@ -22,6 +22,9 @@ class Call:
     code: str
     end: int
     """Characters of the turn's text up to and including the closer's line; what stands behind counts as never sampled."""
+    missing: str = ""
+    """What the driver adds to complete the closer: its line break, where the model ended its turn right behind it. Goes in
+    like a closer that had shared its token with dropped text."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +70,13 @@ class Format(Protocol):
         """What goes in when the driver has something to say."""
 
     def segments(self, turn: str, *, call: Call | None, first: bool, last: bool) -> list[Segment]:
-        """The model's text of one turn as segments whose texts join to `turn[:call.end]` (or `turn`)."""
+        """The model's text of one turn as segments whose texts join to `turn[:call.end] + call.missing` (or `turn`).
+
+        A block that was cut short is a code segment too; it never ran, so it has no `block`.
+        """
+
+    def insertion(self, segment: Segment) -> Insertion:
+        """The insertion that an output or notice segment is; its text is the segment's."""
 
     def answer(self, segments: Sequence[Segment]) -> str | None:
         """The answer, looked for in model-written segments only."""

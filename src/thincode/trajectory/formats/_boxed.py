@@ -1,0 +1,34 @@
+r"""Finds `\boxed{…}` in text a model wrote."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+_SIGN = re.compile(r"\\boxed\s*\{|\\[{}]|\{|\}")
+
+
+def last_boxed(text: str) -> str | None:
+    r"""What stands in the last `\boxed{…}` whose braces balance and which isn't empty, stripped; None if there is none.
+
+    Linear in the text. Escaped braces don't count.
+    """
+    found: tuple[int, int] | None = None
+    open_at: list[int | None] = []  # for each open brace, where its box's content starts; None if it is no box
+    for match in _SIGN.finditer(text):
+        sign = match[0]
+        if sign == "{":
+            open_at.append(None)
+        elif sign == "}":
+            start = open_at.pop() if open_at else None
+            if start is not None and (found is None or start > found[0]) and text[start : match.start()].strip():
+                found = (start, match.start())
+        elif sign not in (r"\{", r"\}"):
+            open_at.append(match.end())
+    return None if found is None else text[found[0] : found[1]].strip()
+
+
+def last_boxed_of(texts: Iterable[str]) -> str | None:
+    """`last_boxed` of the last text that has one; a box never reaches from one text into the next."""
+    found = (last_boxed(text) for text in reversed(list(texts)))
+    return next((answer for answer in found if answer is not None), None)
