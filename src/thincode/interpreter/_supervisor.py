@@ -1,0 +1,108 @@
+"""The process between client and zygote: it ends everything when the client goes, and cleans up. It runs no model code.
+
+It is started by exec (see `command`), so that nothing of the client comes along: no threads, no torch, no environment.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import shutil
+import signal
+import sys
+import tempfile
+import traceback
+from pathlib import Path
+
+from . import _isolation as isolation
+from . import _zygote as zygote
+
+CHECK_S = 0.5
+"""Seconds between looks at whether the client still lives; a fork of the client may hold our lifeline open."""
+
+# The package is entered without its `__init__` files: a small process forks fast.
+BOOT = """
+import sys, types
+for name, folder in {packages!r}:
+    sys.modules[name] = module = types.ModuleType(name)
+    module.__path__ = [folder]
+from thincode.interpreter._supervisor import main
+main()
+"""
+
+
+def command(orders: zygote.Orders) -> list[str]:
+    """What to exec."""
+    here = Path(__file__).parent
+    packages = [("thincode", str(here.parent)), ("thincode.interpreter", str(here))]
+    values = json.dumps({field: getattr(orders, field) for field in orders.__dataclass_fields__})
+    return [sys.executable, "-P", "-X", "utf8", "-c", BOOT.format(packages=packages), values]
+
+
+def environment() -> dict[str, str]:
+    """All that the supervisor inherits: no secret of the client, a fixed hash seed, one thread in every library."""
+    kept = {name: os.environ[name] for name in ("LD_LIBRARY_PATH", "PYTHONHOME") if name in os.environ}
+    return {**zygote.QUIET, **kept, "HOME": str(Path.home()), "PYTHONHASHSEED": "0"}
+
+
+def main() -> None:
+    """Start the zygote, wait for the client or the zygote to go, kill and clean."""
+    values = json.loads(sys.argv[1])
+    orders = zygote.Orders(**{**values, "preload": tuple(values["preload"])})
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C in a terminal is for the client
+    client = os.getppid()
+    os.umask(0o022)
+    scratch = tempfile.mkdtemp(prefix="thincode-")
+    wake, woken = os.pipe()
+    os.set_blocking(woken, False)
+    signal.set_wakeup_fd(woken)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    child = os.fork()
+    if child == 0:
+        become_zygote(orders, scratch)
+    os.close(orders.control)
+    ended = 0
+    while os.getppid() == client and not ended:
+        readable, _, _ = select.select([0, wake], [], [], CHECK_S)
+        if 0 in readable:
+            break
+        ended, _status = os.waitpid(child, os.WNOHANG)
+    if not ended:
+        os.kill(child, signal.SIGKILL)  # the zygote dies with it, and every session with the zygote
+        os.waitpid(child, 0)
+    shutil.rmtree(scratch, ignore_errors=True)
+    os._exit(0)
+
+
+def become_zygote(orders: zygote.Orders, scratch: str) -> None:
+    """Isolate, fork the zygote into the new namespaces, wait for it; never returns."""
+    try:
+        signal.set_wakeup_fd(-1)
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        isolation.close_all_but([orders.control])
+        procfs = isolation.Procfs()
+        report = isolation.enter_zygote(procfs, scratch)
+        die_with_parent()
+        child = os.fork()
+        if child == 0:
+            die_with_parent()
+            null = os.open("/dev/null", os.O_RDWR)
+            os.dup2(null, 0)
+            os.dup2(null, 1)
+            os.close(null)
+            own = report.get("file system") == "on"
+            zygote.run(orders, procfs, report, "/tmp" if own else scratch)
+            os._exit(0)
+        isolation.close_all_but([])
+        os.dup2(1, 0)
+        os.waitpid(child, 0)
+    except BaseException:
+        traceback.print_exc()
+    os._exit(1)
+
+
+def die_with_parent() -> None:
+    """Ask the kernel for it; changing ids forgets it, so it comes after."""
+    if isolation.LINUX:
+        isolation.call("prctl", isolation.PDEATHSIG, signal.SIGKILL, 0, 0, 0)

@@ -1,0 +1,261 @@
+"""The warm, single-threaded process that sessions are forked from; it runs no model code.
+
+    client                 asks for sessions over one socket, then talks to each session directly
+    └── supervisor         started by exec; ends everything when the client goes; runs nothing else
+        └── zygote         imports and exercises the preload once; pid 1 of its namespace
+            └── root       one per session, pid 1 of its namespace: ends its session when told, or when the client goes
+                └── worker runs the blocks; a dormant copy of it may join it here
+
+A session's three descriptors go to the client: the channel (blocks and answers), the output (a memory file) and the
+reins (`i` interrupts the worker; closing them ends the session; the root sends the worker's wait status when it dies).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import importlib
+import json
+import os
+import select
+import signal
+import socket
+import sys
+import tempfile
+import traceback
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+
+from . import _isolation as isolation
+from . import _worker as worker
+
+WARM_UP = {
+    "numpy": "import numpy as m; m.linalg.solve(m.eye(3) + 1, m.ones(3)); m.random.default_rng(0).normal(size=3); "
+    "repr(m.arange(3.0)); m.linalg.eigvals(m.eye(2))",
+    "scipy": "import scipy.optimize as o, scipy.linalg, scipy.special as s, scipy.integrate as i; s.comb(5, 2, exact=True); "
+    "o.brentq(lambda x: x - 1, 0, 3); i.quad(lambda x: x, 0, 1)",
+    "sympy": "from sympy import *; x, y = symbols('x y'); solve(x**2 - 3*x + 2, x); solve([x + y - 3, x - y - 1], [x, y]); "
+    "factorint(360); str(simplify((x**2 - 1) / (x - 1))); integrate(x**2, (x, 0, 1)); diff(sin(x) * x, x); "
+    "Rational(1, 3) + sqrt(2); nsimplify(0.5); expand((x + y)**3); factor(x**2 - 1); summation(x, (x, 1, 10)); "
+    "Matrix([[1, 2], [3, 4]]).det(); binomial(10, 3); isprime(97); N(pi, 20); limit(sin(x) / x, x, 0); latex(x / 2)",
+    "mpmath": "import mpmath as m; m.mp.dps; m.quad(lambda x: x, [0, 1]); str(m.mpf(1) / 3)",
+}
+"""What a first block usually does with a module: run once here, its caches are warm in every session."""
+
+
+@dataclass(frozen=True)
+class Orders:
+    """What the client asks of a zygote, as JSON over the supervisor's standard input."""
+
+    preload: tuple[str, ...]
+    pool: int
+    limits: dict[str, int]
+    output_chars: int
+    control: int
+
+
+def preload(names: tuple[str, ...]) -> dict[str, str]:
+    """Import and exercise modules; name → `on` or why not."""
+    report = {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for name in names:
+            try:
+                importlib.import_module(name)
+                exec(WARM_UP.get(name, ""), {})
+                report[name] = "on"
+            except Exception as error:
+                report[name] = f"{type(error).__name__}: {error}"
+    return report
+
+
+class Zygote:
+    """Forks sessions on request and keeps a few ahead."""
+
+    def __init__(self, orders: Orders, procfs: isolation.Procfs, shared: isolation.Report, scratch: str) -> None:
+        self.orders = orders
+        self.procfs = procfs
+        self.shared = shared
+        self.scratch = scratch
+        self.control = socket.socket(fileno=orders.control)
+        self.pool: list[list[int]] = []
+        self.count = 0
+        self.address_space = 0
+        self.own_pids = -1
+        if shared.get("namespaces") == "on":
+            self.own_pids = os.open("self/ns/pid", os.O_RDONLY | os.O_CLOEXEC, dir_fd=procfs.descriptor)
+
+    def serve(self) -> None:
+        """Until the client hangs up."""
+        # macOS: BLAS does not survive a fork, so there the sessions import for themselves.
+        loaded = preload(self.orders.preload if isolation.LINUX else ())
+        threads = self.procfs.threads()
+        if threads != 1:
+            raise RuntimeError(
+                f"the zygote has {threads} threads after importing {', '.join(loaded)}; forking is not safe"
+            )
+        os.environ.clear()
+        isolation.blank_environment(self.procfs)
+        os.environ.update(QUIET)
+        self.address_space = self.procfs.address_space()
+        # Every session is a fork: what is here now is never collected, so its pages stay shared.
+        gc.collect()
+        gc.freeze()
+        self.control.send(json.dumps({"layers": self.shared, "preload": loaded}).encode())
+        while True:
+            short = len(self.pool) < self.orders.pool
+            if short and not select.select([self.control], [], [], 0)[0]:
+                self.pool.append(self.fork())
+                continue
+            request = self.control.recv(64)
+            if not request:
+                return
+            descriptors = self.pool.pop(0) if self.pool else self.fork()
+            socket.send_fds(self.control, [request], descriptors)
+            for descriptor in descriptors:
+                os.close(descriptor)
+
+    def fork(self) -> list[int]:
+        """A new session; its channel, output and reins."""
+        self.count += 1
+        ours, theirs = socket.socketpair()
+        reins, held = socket.socketpair()
+        output = memory_file(self.orders.limits["disk_mib"])
+        if isolation.LINUX:
+            # The kernel then tells the client who wrote `ready`, in the client's own numbers.
+            ours.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
+        if self.own_pids >= 0:
+            isolation.call("unshare", isolation.NEWPID)
+        pid = os.fork()
+        if pid == 0:
+            try:
+                Root(self, theirs.detach(), output, held.detach()).start()
+            except BaseException:
+                traceback.print_exc()
+            finally:
+                os._exit(70)
+        if self.own_pids >= 0:
+            isolation.call("setns", self.own_pids, isolation.NEWPID)
+        theirs.close()
+        held.close()
+        return [ours.detach(), output, reins.detach()]
+
+
+QUIET = {
+    "OMP_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+    "MKL_NUM_THREADS": "1",
+    "NUMEXPR_NUM_THREADS": "1",
+    "VECLIB_MAXIMUM_THREADS": "1",
+    "MPLBACKEND": "Agg",
+    "HOME": "/tmp",
+    "LANG": "C.UTF-8",
+}
+"""All a session finds in its environment."""
+
+
+def memory_file(disk_mib: int) -> int:
+    """A file of no name, in memory where there is such a thing."""
+    if hasattr(os, "memfd_create"):
+        return os.memfd_create("output", os.MFD_CLOEXEC)
+    with tempfile.TemporaryFile() as file:
+        return os.dup(file.fileno())
+
+
+class Root:
+    """The first process of a session: starts the worker, holds the reins, ends everything."""
+
+    def __init__(self, zygote: Zygote, channel: int, output: int, reins: int) -> None:
+        self.zygote, self.channel, self.output, self.reins = zygote, channel, output, reins
+
+    def start(self) -> None:
+        zygote, proc = self.zygote, self.zygote.procfs
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        isolation.close_all_but(
+            [self.channel, self.output, self.reins, *([proc.descriptor] if proc.descriptor >= 0 else [])]
+        )
+        limits = zygote.orders.limits
+        scratch = zygote.scratch if zygote.shared.get("file system") == "on" else f"{zygote.scratch}/{zygote.count}"
+        Path(scratch).mkdir(parents=True, exist_ok=True)
+        report = isolation.enter_session(proc, zygote.shared, scratch, limits["disk_mib"])
+        os.chdir(scratch)
+        tempfile.tempdir = scratch
+        pid = os.fork()
+        if pid == 0:
+            self.become_worker(report)
+        os.close(self.channel)
+        os.close(self.output)
+        self.hold(pid)
+
+    def become_worker(self, report: isolation.Report) -> None:
+        """Isolate, move our descriptors out of the way of code that closes the low ones, serve; never returns."""
+        orders = self.zygote.orders
+        worker.list_children = self.descendants
+        top = min(orders.limits["files"], 1024) - 4
+        channel, output = os.dup2(self.channel, top, False), os.dup2(self.output, top + 1, False)
+        null = os.open("/dev/null", os.O_RDONLY)
+        os.dup2(null, 0)
+        os.dup2(output, 1)
+        os.dup2(output, 2)
+        isolation.close_all_but([channel, output])
+        own = report.get("own namespaces") == "on"
+        space = self.zygote.address_space
+        isolation.enter_worker(report, orders.limits, address_space=space, own_counter=own)
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        sys.argv[:] = [""]
+        sys.stdin = open(0, encoding="utf-8")  # noqa: SIM115
+        sys.dont_write_bytecode = True
+        gc.enable()
+        ready = json.dumps({"pid": os.getpid(), "layers": report}).encode()
+        worker.Worker(channel, output, output_chars=orders.output_chars).serve(ready)
+
+    def hold(self, pid: int) -> None:
+        """Interrupt when told; end the session when the worker or the client is gone."""
+        sock = socket.socket(fileno=self.reins)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        wake_read, wake_write = os.pipe()
+        os.set_blocking(wake_write, False)
+        signal.set_wakeup_fd(wake_write, warn_on_full_buffer=False)
+        while True:
+            ended, status = os.waitpid(pid, os.WNOHANG)
+            if ended:
+                self.kill_rest()
+                sock.send(status.to_bytes(4, "little"))
+                os._exit(0)
+            readable, _, _ = select.select([self.reins, wake_read], [], [])
+            if wake_read in readable:
+                os.read(wake_read, 4096)
+            if self.reins in readable:
+                order = sock.recv(1)
+                if not order or order == b"k":
+                    self.kill_rest()
+                    os._exit(0)
+                os.kill(pid, signal.SIGINT)
+
+    def descendants(self) -> list[int]:
+        """What to kill for the caller's descendants to be gone."""
+        if self.zygote.own_pids >= 0:
+            return [-1]  # everything in the session's namespace except its first process and the caller
+        try:
+            return [int(pid) for pid in Path("/proc/thread-self/children").read_text().split()]
+        except OSError:
+            return []
+
+    def kill_rest(self) -> None:
+        """Kill every process of the session; the first one of a namespace could leave that to the kernel."""
+        for _ in range(100):
+            for child in self.descendants():
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(child, signal.SIGKILL)
+            try:
+                os.waitpid(-1, 0)
+            except ChildProcessError:
+                return
+
+
+def run(orders: Orders, procfs: isolation.Procfs, shared: isolation.Report, scratch: str) -> None:
+    """Be the zygote."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    Zygote(orders, procfs, shared, scratch).serve()
