@@ -151,11 +151,14 @@ class Frame:
     x: tuple[float, float]
     y: tuple[float, float]
     log2_x: bool = False
+    inset: float = 0.0
+    """Pixels kept free at both ends of the x axis."""
 
     def px(self, x: float) -> float:
         """Pixel of an x value."""
         low, high, value = ((math.log2(v) if self.log2_x else v) for v in (*self.x, x))
-        return self.left + (value - low) / ((high - low) or 1) * (self.right - self.left)
+        room = self.right - self.left - 2 * self.inset
+        return self.left + self.inset + (value - low) / ((high - low) or 1) * room
 
     def py(self, y: float) -> float:
         """Pixel of a y value."""
@@ -188,7 +191,7 @@ def lines(
     legend, legend_height = _legend([(s.label, s.style) for s in shown] if len(shown) > 1 else [], 44, width - 8)
     top = 12 + legend_height + (13 if len(boundaries) > 1 else 0)
     edge = (min(x_ticks), max(x_ticks)) if x_ticks else (min(xs), max(xs))
-    frame = Frame(44, width - 54, top, height - 36, edge, (y_ticks[0], y_ticks[-1]), log2_x)
+    frame = Frame(44, width - 54, top, height - 36, edge, (y_ticks[0], y_ticks[-1]), log2_x, 18 if x_ticks else 0)
     parts = _axes(frame, y_ticks, list(x_ticks) or [t for t in ticks(*edge) if edge[0] <= t <= edge[1]], text)
     parts.append(_text((frame.left + frame.right) / 2, height - 4, x_label, "label", "middle"))
     parts.append(
@@ -208,7 +211,7 @@ def lines(
     # Two values at one height would be unreadable.
     places = spread([frame.py(value) for value, _ in ends], 12, frame.top + 2, frame.bottom)
     for place, (value, style) in zip(places, ends, strict=True):
-        parts.append(_text(frame.right + (11 if x_ticks else 7), place + 4, text(value), f"value t{style}"))
+        parts.append(_text(frame.right + (3 if x_ticks else 7), place + 4, text(value), f"value t{style}"))
     return _svg(width, height, title, parts, name="chart half" if width > 400 else "chart")
 
 

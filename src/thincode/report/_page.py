@@ -103,14 +103,15 @@ def published() -> list[tuple[str, str, Table]]:
     tables = []
     for table in raw["tables"]:
         rows = [
-            (
-                row["system"],
-                [Cell("–" if value is None else str(value)) for value in row["values"]]
-                + [Cell("", row.get("note", ""))],
-            )
+            (row["system"], [Cell("–" if value is None else str(value)) for value in row["values"]])
             for row in table["rows"]
         ]
+        notes = "; ".join(f"{row['system']}: {row['note']}" for row in table["rows"] if "note" in row)
         tables.append(
-            (table["title"], f"{table['source']}. {table['protocol']}.", Table(["System", *table["columns"], ""], rows))
+            (
+                table["title"],
+                f"{table['source']}. {table['protocol']}.",
+                Table(["System", *table["columns"]], rows, notes),
+            )
         )
     return tables
