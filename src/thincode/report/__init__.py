@@ -1,1 +1,33 @@
-"""What we show. Reads run folders only; imports no torch, no engine, no interpreter."""
+"""What we show. Reads run folders only; imports no torch, no engine, no interpreter.
+
+`build` turns a run folder into one HTML file that opens from disk: no server, no network, no external script or font.
+The text of trajectories is hostile input; on the page it is data, never markup and never code. What the page does not
+promise: it measures nothing. Every figure on it stands in the run folder.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ._page import write
+
+__all__ = ["build"]
+
+
+def build(folder: Path, out: Path | None = None, *, limit_bytes: int = 12_000_000) -> Path:
+    """Write the page of a run.
+
+    Args:
+        folder: a run folder: of a pipeline, or of one of its steps (then the page says what is not there).
+        out: the file to write; `report.html` inside `folder` if None.
+        limit_bytes: bytes of trajectories on the page; above it they are sampled, the same problems at every
+            checkpoint, and the page says so.
+
+    Returns:
+        The file written.
+
+    Raises:
+        RunFolderError: no such folder, or nothing of a run in it.
+        DataError: a file in it can't be read (file and line named).
+    """
+    return write(Path(folder), None if out is None else Path(out), limit_bytes=limit_bytes)

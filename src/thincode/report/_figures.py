@@ -1,0 +1,163 @@
+"""The parts of a section, and how a figure is said: in its unit, with its interval, with its count."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from markupsafe import Markup
+
+from ._charts import Mark, Series, compact, percent
+from ._read import Checkpoint, Figure, Run
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One cell of a table: the figure, and in small type how sure it is."""
+
+    text: str
+    small: str = ""
+    tip: str = ""
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table; a row whose cells are empty is a heading."""
+
+    head: Sequence[str]
+    rows: Sequence[tuple[str, Sequence[Cell]]]
+    caption: str = ""
+
+
+@dataclass(frozen=True)
+class Plot:
+    """A chart with its caption."""
+
+    title: str
+    svg: Markup
+    caption: str = ""
+
+
+@dataclass(frozen=True)
+class Section:
+    """One part of the page."""
+
+    id: str
+    title: str
+    lead: str = ""
+    plots: Sequence[Plot] = field(default_factory=tuple)
+    tables: Sequence[Table] = field(default_factory=tuple)
+    note: str = ""
+    more: Sequence[Plot] = field(default_factory=tuple)
+    """Charts that stand folded away."""
+
+
+GROUPS = (
+    ("Accuracy", r"^(avg@|pass@|maj@|pass\^|accuracy)"),
+    ("Grounding", r"ground|^g[123]\b|chance"),
+    ("Recovery", r"recover"),
+    ("Outputs replaced", r"causal|swap|replac"),
+    ("Blocks", r"pass|block|flaw|calls|lines|code"),
+    ("Form and failures", r"format|adher|plan|post_?hoc|unverified|overlap|finished|truncat|answer"),
+    ("Length", r"token|length"),
+)
+NAMES = {
+    "grounded": "grounded in an output (G1)",
+    "grounded_last": "in the last output (G2)",
+    "grounded_computed": "not a literal of that block (G3)",
+}
+
+
+def group_of(name: str) -> str:
+    """Where a figure belongs on the page."""
+    return next((group for group, pattern in GROUPS if re.search(pattern, name)), "Other")
+
+
+def name_of(metric: str) -> str:
+    """A metric's name as text."""
+    return NAMES.get(metric) or metric.replace("_", " ")
+
+
+def said(figure: Figure | None, *, part: str = "value") -> str:
+    """A figure, or one end of its interval, in its own unit."""
+    value = getattr(figure, part) if figure else None
+    if value is None:
+        return "undefined" if figure and part == "value" else "–"
+    return percent(value) if not figure or not figure.unit else compact(value)
+
+
+def cell(figure: Figure | None, *, count: bool = False) -> Cell:
+    """A figure with its interval."""
+    if figure is None:
+        return Cell("–")
+    sure = figure.low is not None and figure.high is not None
+    small = f"[{said(figure, part='low')}, {said(figure, part='high')}]".replace("%", "") if sure else ""
+    if count or figure.value is None:
+        small = f"{small} n = {figure.n:,}".strip()
+    unit = f" {figure.unit}" if figure.unit and figure.value is not None else ""
+    return Cell(said(figure) + unit, small, f"n = {figure.n:,}. {figure.note}".strip())
+
+
+def gain(figure: Figure) -> Cell:
+    """A difference: shares in percentage points."""
+
+    def signed(value: float | None) -> str:
+        if value is None:
+            return "undefined"
+        text = f"{100 * value:.1f}" if not figure.unit else compact(value)
+        return f"+{text}" if value > 0 else text.replace("-", "−")
+
+    sure = figure.low is not None and figure.high is not None
+    unit = figure.unit or "points"
+    return Cell(
+        f"{signed(figure.value)} {unit}", f"[{signed(figure.low)}, {signed(figure.high)}]" if sure else "", figure.note
+    )
+
+
+def styles(checkpoints: Sequence[Checkpoint]) -> dict[str, int]:
+    """Gray for the base, orange for SFT, light to dark blue for RL; the last is the darkest."""
+    found, blues = {}, 0
+    for number, checkpoint in enumerate(checkpoints):
+        name = checkpoint.label.lower()
+        if name.startswith("base") and number == 0:
+            found[checkpoint.key] = 0
+        elif name.startswith("sft"):
+            found[checkpoint.key] = 1
+        elif number == len(checkpoints) - 1:
+            found[checkpoint.key] = 4
+        else:
+            found[checkpoint.key] = (2, 3, 5)[blues % 3]
+            blues += 1
+    return found
+
+
+def headline_metric(run: Run) -> str | None:
+    """The figure the page leads with: avg@k with the largest k, else accuracy, else pass@1."""
+    names = {f.metric for c in run.checkpoints for f in c.figures.values() if f.group is None}
+    averages = sorted((n for n in names if re.fullmatch(r"avg@\d+", n)), key=lambda n: int(n[4:]))
+    return next(iter([*reversed(averages), *(n for n in ("accuracy", "pass@1") if n in names)]), None)
+
+
+def series_of(run: Run, rows: Sequence[str]) -> list[Series]:
+    """For each checkpoint, the figures named by `rows`, as marks of an `intervals` chart."""
+    style = styles(run.checkpoints)
+    found = []
+    for checkpoint in run.checkpoints:
+        figures = [(place, checkpoint.figures.get(name)) for place, name in enumerate(rows)]
+        marks = [Mark(place, f.value, f.low, f.high, f"n = {f.n:,}") for place, f in figures if f]
+        if marks:
+            found.append(Series(checkpoint.label, marks, style[checkpoint.key]))
+    return found
+
+
+def figures_table(run: Run, groups: Iterable[str]) -> Table:
+    """Overall figures as rows, checkpoints as columns."""
+    wanted = list(groups)
+    names = list(dict.fromkeys(f.name for c in run.checkpoints for f in c.figures.values() if f.group is None))
+    rows: list[tuple[str, Sequence[Cell]]] = []
+    for group in wanted:
+        inside = [name for name in names if group_of(name) == group]
+        rows += [(group, ())] if inside and len(wanted) > 1 else []
+        rows += [(name_of(name), [cell(c.figures.get(name)) for c in run.checkpoints]) for name in inside]
+    return Table(["Figure", *(c.label for c in run.checkpoints)], rows)

@@ -1,0 +1,277 @@
+"""View values → sections of the page: one sentence that says what was found, then charts and tables."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ..settings import leaves
+from ._charts import Bar, Mark, Series, bars, compact, intervals, lines, percent, scatter, split
+from ._figures import (
+    GROUPS,
+    Cell,
+    Plot,
+    Section,
+    Table,
+    cell,
+    figures_table,
+    gain,
+    group_of,
+    headline_metric,
+    name_of,
+    said,
+    series_of,
+    styles,
+)
+from ._read import Run, is_number, label
+from ._training import training
+
+UNDEFINED = "“undefined” where there was nothing to count."
+
+
+def result(run: Run) -> Section | None:
+    """The headline: one figure from the first checkpoint to the last."""
+    metric = headline_metric(run)
+    if metric is None:
+        return None
+    style = styles(run.checkpoints)
+    measured = [c for c in run.checkpoints if metric in c.figures]
+    series = []
+    for place, checkpoint in enumerate(measured):
+        f = checkpoint.figures[metric]
+        series.append(
+            Series(checkpoint.label, [Mark(place, f.value, f.low, f.high, f"n = {f.n:,}")], style[checkpoint.key])
+        )
+    first, last = measured[0].figures[metric], measured[-1].figures[metric]
+    samples = f"{measured[-1].problems:,} problems, {measured[-1].samples:,} samples each"
+    lead = f"{measured[-1].label}: {said(last)} {metric} on {samples}."
+    if len(measured) > 1:
+        lead = f"{metric} went from {said(first)} ({measured[0].label}) to {said(last)} ({measured[-1].label}) on {samples}."
+    text = compact if last.unit else percent
+    plot = Plot(
+        f"{metric} by checkpoint",
+        intervals(
+            f"{metric} by checkpoint", [c.label for c in measured], series, x_label=f"{metric}, 95% interval", text=text
+        ),
+    )
+    gains = [
+        Table(
+            ["Paired gain", "Gain", "Counted"],
+            [(f"{where}: {name_of(f.name)}", [gain(f), Cell(f"{f.n:,}")]) for f in figures],
+            "Same problems, same sample numbers on both sides; the interval is of the difference.",
+        )
+        for where, figures in run.comparisons.items()
+    ]
+    return Section("result", "Result", lead, [plot], gains)
+
+
+def time_split(run: Run) -> Plot | None:
+    """Where the seconds went."""
+    total = sum(run.timing.values())
+    if total <= 0:
+        return None
+    parts = [
+        Bar(label(name), seconds, f"{duration(seconds)} · {percent(seconds / total)}", number % 6)
+        for number, (name, seconds) in enumerate(run.timing.items())
+    ]
+    names = ", ".join(f"{label(name)} {duration(seconds)}" for name, seconds in run.timing.items())
+    caption = f"{duration(total)} in all: {names}."
+    return Plot("Where the time went", split(f"Where the time went, {duration(total)} in all", parts), caption)
+
+
+def duration(seconds: float) -> str:
+    """Seconds as people say them."""
+    if seconds < 90:
+        return f"{seconds:.3g} s"
+    minutes = seconds / 60
+    return f"{minutes:.1f} min" if minutes < 90 else f"{minutes / 60:.1f} h"
+
+
+def data(run: Run) -> Section | None:
+    """The funnel of distillation."""
+    funnel = run.funnel
+    if not funnel:
+        return None
+    dropped = {str(k): v for k, v in dict(funnel.get("dropped") or {}).items() if is_number(v)}
+    sampled, kept = funnel.get("sampled") or 0, funnel.get("kept") or 0
+    rows = (
+        [Bar("problems", funnel["problems"], f"{funnel['problems']:,}", 0)] if is_number(funnel.get("problems")) else []
+    )
+    rows.append(Bar("trajectories sampled", sampled, f"{sampled:,}", 0))
+    for reason, count in sorted(dropped.items(), key=lambda item: -item[1]):
+        rows.append(Bar(f"dropped: {reason}", count, f"−{count:,} ({percent(count / sampled) if sampled else '–'})", 6))
+    rows.append(Bar("kept", kept, f"{kept:,} ({percent(kept / sampled) if sampled else '–'})", 4))
+    sources = {str(k): v for k, v in dict(funnel.get("by_source") or {}).items() if isinstance(v, Mapping)}
+    lucky = any("lucky" in v for v in sources.values())
+    head = ["Source", "Sampled", "Kept", "Kept share", *(["Lucky"] if lucky else [])]
+    table_rows = []
+    for name, counts in sorted(sources.items()):
+        got, out_of = counts.get("kept") or 0, counts.get("sampled") or 0
+        cells = [Cell(f"{out_of:,}"), Cell(f"{got:,}"), Cell(percent(got / out_of) if out_of else "–")]
+        table_rows.append((name, [*cells, *([Cell(f"{counts.get('lucky', 0):,}")] if lucky else [])]))
+    caption = (
+        "Lucky: kept, although the program carries a flaw that happened to print the right answer." if lucky else ""
+    )
+    return Section(
+        "data",
+        "Data",
+        f"The teacher gave {sampled:,} trajectories; {kept:,} passed every filter.",
+        [Plot("What the filters kept", bars("What the filters kept", rows))],
+        [Table(head, table_rows, caption)] if table_rows else [],
+        "A trajectory is counted under the first filter that dropped it." if dropped else "",
+    )
+
+
+def scores(run: Run) -> Section | None:
+    """Every overall figure of the checkpoints, and the headline by group of problems."""
+    if not any(c.figures for c in run.checkpoints):
+        return None
+    own = ("Grounding", "Recovery", "Outputs replaced")
+    table = figures_table(run, [group for group, _ in GROUPS if group not in own] + ["Other"])
+    plots = []
+    metric = headline_metric(run)
+    tags = dict.fromkeys(
+        f.group[0] for c in run.checkpoints for f in c.figures.values() if f.group and f.metric == metric
+    )
+    for tag in tags:
+        names = sorted(
+            {
+                f.name
+                for c in run.checkpoints
+                for f in c.figures.values()
+                if f.metric == metric and (f.group or ("",))[0] == tag
+            }
+        )
+        if len(names) < 2:
+            continue
+        rows = [name.partition("=")[2] for name in names]
+        title = f"{metric} by {tag}"
+        plots.append(Plot(title, intervals(title, rows, series_of(run, names), x_label=f"{metric}, 95% interval")))
+    curve = _by_k(run, r"pass", "Pass@k", "samples k", log2=True)
+    note = "Intervals are 95%, over problems. Tokens, calls and lines are means of one trajectory."
+    return Section("scores", "Scores", "", [*plots, *curve], [table], note)
+
+
+def _group_section(
+    run: Run, group: str, ident: str, title: str, lead: str, *, beside: str | None = None
+) -> Section | None:
+    names = dict.fromkeys(f.name for c in run.checkpoints for f in c.figures.values() if f.group is None)
+    inside = [name for name in names if group_of(name) == group]
+    shares = [n for n in inside if all(not c.figures[n].unit for c in run.checkpoints if n in c.figures)]
+    if not inside:
+        return None
+    rows = [beside, *shares] if beside and shares else shares
+    chart = intervals(title, [name_of(row) for row in rows], series_of(run, rows), x_label="share, 95% interval")
+    return Section(ident, title, lead, [Plot(title, chart)] if rows else [], [figures_table(run, [group])], UNDEFINED)
+
+
+def grounding(run: Run) -> Section | None:
+    """Whether answers stand in what a block printed."""
+    lead = (
+        "The share of answers whose value some output shows. Small integers stand in many outputs by accident: the chance "
+        "level, from answers swapped between problems, is what a rate must be read against."
+    )
+    return _group_section(run, "Grounding", "grounding", "Grounding", lead)
+
+
+def causal(run: Run) -> Section | None:
+    """What the model does when outputs lie."""
+    lead = "Outputs are replaced by another problem's. A model that thinks in code falls; one that derived in prose does not."
+    return _group_section(run, "Outputs replaced", "causal", "Causal use of outputs", lead, beside=headline_metric(run))
+
+
+def _by_k(run: Run, pattern: str, title: str, x_label: str, *, log2: bool = False) -> list[Plot]:
+    """One chart a metric whose name ends in `@k`, with a line for each checkpoint."""
+    style = styles(run.checkpoints)
+    names = {f.name for c in run.checkpoints for f in c.figures.values() if f.group is None}
+    found: dict[str, list[int]] = {}
+    for name in names:
+        match = re.fullmatch(rf"({pattern})@(\d+)", name)
+        if match:
+            found.setdefault(match[1], []).append(int(match[2]))
+    plots = []
+    for base, ks in sorted(found.items()):
+        ks = sorted(k for k in ks if k > 0)
+        if len(ks) < 3:
+            continue
+        series = []
+        for c in run.checkpoints:
+            figures = [(k, c.figures[f"{base}@{k}"]) for k in ks if f"{base}@{k}" in c.figures]
+            marks = [Mark(k, f.value, f.low, f.high, f"n = {f.n:,}") for k, f in figures]
+            series.append(Series(c.label, marks, style[c.key], dots=True))
+        shown = title if len(found) == 1 else name_of(base).capitalize() + "@k"
+        chart = lines(
+            shown, series, x_label=x_label, y_label="share", text=percent, x_ticks=ks, log2_x=log2, size=(480, 280)
+        )
+        plots.append(Plot(shown, chart))
+    return plots
+
+
+def recovery(run: Run) -> Section | None:
+    """What becomes of trajectories whose first blocks failed."""
+    names = dict.fromkeys(
+        f.name
+        for c in run.checkpoints
+        for f in c.figures.values()
+        if f.group is None and group_of(f.name) == "Recovery"
+    )
+    if not names:
+        return None
+    rows: list[tuple[str, Sequence[Cell]]] = []
+    for base in dict.fromkeys(name.partition("@")[0] for name in names):
+        rows.append((name_of(base).capitalize(), ()))
+        inside = sorted((n for n in names if n.partition("@")[0] == base), key=lambda n: (len(n), n))
+        rows += [
+            (f"@{n.partition('@')[2]}", [cell(c.figures.get(n), count=True) for c in run.checkpoints]) for n in inside
+        ]
+    lead = "Among trajectories whose first k blocks all failed, the share that ends correct. Counts decide what it is worth."
+    plots = _by_k(run, r".*recover\w*", "Recovery@k", "first blocks that failed, k")
+    table = Table(
+        ["Figure", *(c.label for c in run.checkpoints)],
+        rows,
+        "Wilson intervals; undefined where no trajectory failed so.",
+    )
+    return Section("recovery", "Recovery", lead, plots, [table])
+
+
+def efficiency(run: Run) -> Section | None:
+    """Accuracy against tokens."""
+    metric = headline_metric(run)
+    names = [n for n in dict.fromkeys(n for c in run.checkpoints for n in c.figures) if "token" in n and "/" not in n]
+    names.sort(key=lambda n: ("share" in n, "generated" not in n, "output" in n))
+    if metric is None or not names:
+        return None
+    style = styles(run.checkpoints)
+    series = []
+    for c in run.checkpoints:
+        x, y = c.figures.get(names[0]), c.figures.get(metric)
+        if x and y and x.value is not None:
+            series.append(Series(c.label, [Mark(x.value, y.value, y.low, y.high)], style[c.key]))
+    if not series:
+        return None
+    title = "Accuracy against tokens"
+    chart = scatter(title, series, x_label=f"{name_of(names[0])}, mean of one trajectory", y_label=metric)
+    return Section(
+        "efficiency", "Efficiency", "What an answer costs: up and to the left is better.", [Plot(title, chart)]
+    )
+
+
+def build_sections(run: Run) -> list[Section]:
+    """The sections there is something for, in the order of the page."""
+    made = (
+        result(run),
+        training(run),
+        data(run),
+        scores(run),
+        grounding(run),
+        causal(run),
+        recovery(run),
+        efficiency(run),
+    )
+    return [section for section in made if section]
+
+
+def environment_rows(environment: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Leaves of the environment file."""
+    return [(path, str(value)) for path, value in leaves(environment) if path]
