@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable
+from collections.abc import Collection
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 from torch import nn
 
 from ..errors import ModelError
+
+
+class Ends(Protocol):
+    """What this engine asks of a tokenizer."""
+
+    @property
+    def eos_ids(self) -> Collection[int]:
+        """The ids that end a turn."""
+
 
 _WEIGHTS = ("*.safetensors", "*.bin")
 
@@ -42,7 +51,7 @@ def load(folder: str, *, dtype: str, device: str) -> nn.Module:
     try:
         model: nn.Module = AutoModelForCausalLM.from_pretrained(folder, dtype=dtype, local_files_only=True)
         return model.to(device)
-    except (OSError, ValueError, RuntimeError) as error:
+    except Exception as error:  # Config, weights, code or device: whatever it is, the folder can't be used here.
         raise ModelError(f"engine local: model: {folder} can't be loaded on {device}: {error}") from error
 
 
@@ -111,11 +120,10 @@ def _other_than_full_attention(config: Any) -> str:
     return "" if reach and window >= reach else f"a sliding window of {window} positions"
 
 
-def ends(model: nn.Module, tokenizer: Any) -> frozenset[int]:
+def ends(model: nn.Module, tokenizer: Ends | None) -> frozenset[int]:
     """The ids that end a turn: those of the generation config, the config and the tokenizer."""
-    found: set[int] = set()
-    for source in (getattr(model, "generation_config", None), model.config, tokenizer):
-        for name in ("eos_token_id", "eos_id", "eos_ids"):
-            value = getattr(source, name, None)
-            found.update([value] if isinstance(value, int) else value if isinstance(value, Iterable) else [])
+    found: set[int] = set() if tokenizer is None else set(tokenizer.eos_ids)
+    for config in (getattr(model, "generation_config", None), model.config):
+        value = getattr(config, "eos_token_id", None)
+        found.update([value] if isinstance(value, int) else value or [])
     return frozenset(found)

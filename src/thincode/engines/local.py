@@ -13,7 +13,7 @@ generated while nobody drives. The model may be a live `nn.Module` that a traine
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from ..errors import RecipeError
 from ..settings import settings
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from torch import nn
 
     from ._local_engine import LocalEngine
+    from ._local_model import Ends
 
 
 @settings
@@ -45,7 +46,7 @@ class Settings:
 def open(
     settings: Settings,
     *,
-    tokenizer: Any = None,
+    tokenizer: Ends | None = None,
     model: nn.Module | None = None,
     schedule: str = "overlapped",
 ) -> LocalEngine:
