@@ -7,7 +7,7 @@ from ._family import Family, Params, Step, lines
 
 ADD, SUBTRACT, MULTIPLY, REMAINDER = range(4)
 SIGNS = ("+", "-", "*", "%")
-SHORT = ("add {}", "subtract {}", "multiply by {}", "reduce mod {}")
+SHORT = ("plus {}", "minus {}", "times {}", "mod {}")
 
 
 def _sample(rng: Random, level: int) -> Params:
@@ -48,7 +48,7 @@ def _steps(start: int, *chosen: int, flawed: bool) -> list[Step]:
     for index, (operation, number) in enumerate(pairs(chosen)):
         left = str(start) if index == 0 else "x"
         x = apply(operation, x, number)
-        found.append((f"Now it is {x}.", lines(f"x = {left} {SIGNS[operation]} {number}", "print(x)")))
+        found.append((f"Now it is {x}.", lines(f"x = {left}{SIGNS[operation]}{number}", "print(x)")))
     return found
 
 
@@ -61,14 +61,14 @@ FAMILY = Family(
     sample=_sample,
     fields=_fields,
     wordings=(
-        "Start with {a}: {steps}. What do you get?",
-        "Take {a}, then {steps}. What is the result?",
-        "From {a} on: {steps}. Where does it end?",
-        "Begin at {a} and {steps}. Give the last value.",
+        "Take {a}, {steps}. What is it?",
+        "What is {a}, {steps}?",
+        "Find {a}, {steps}.",
+        "From {a} on: {steps}. What is it?",
         "A counter shows {a}. Now {steps}. What does it show?",
-        "Think of {a}; {steps}. Which number is it now?",
+        "Think of {a}; {steps}. Which number have you got?",
     ),
     gold=_gold,
-    plan="Do one operation after another.",
+    plan="Take one step after another.",
     steps=_steps,
 )

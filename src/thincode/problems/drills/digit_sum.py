@@ -27,7 +27,7 @@ def _steps(a: int, b: int, *, flawed: bool) -> list[Step]:
     digits = [int(c) for c in str(p)]
     kept = sorted(set(digits)) if flawed else digits
     return [
-        (f"The product is {p}.", lines(f"p = {a} * {b}", "print(p)")),
+        (f"The product is {p}.", lines(f"p = {a}*{b}", "print(p)")),
         (
             f"The number of digits is {len(kept)}.",
             lines(f"d = {'{' if flawed else '['}int(c) for c in str(p){'}' if flawed else ']'}", "print(len(d))"),
@@ -41,15 +41,15 @@ FAMILY = Family(
     sample=_sample,
     symmetric=2,
     wordings=(
-        "What is the digit sum of {a} * {b}?",
-        "Multiply {a} by {b} and add the digits of the product.",
-        "Find the sum of the digits of {a} times {b}.",
-        "Add up all digits of the product {a} * {b}.",
-        "Take {a} * {b}. Which sum do its digits have?",
-        "The number {a} * {b} is written out. What do its digits add up to?",
+        "What is the sum of the digits of {a} * {b}?",
+        "Multiply {a} by {b} and add the digits.",
+        "Find the sum of the digits of {a} * {b}.",
+        "Add all digits of {a} * {b}.",
+        "The product of {a} and {b} is written out. What do its digits come to?",
+        "Which digit sum has {a} times {b}?",
     ),
     gold=_gold,
-    plan="Multiply, take the digits, then add them.",
+    plan="Multiply, list the digits, then add.",
     steps=_steps,
     flaw=Flaw("digits_as_set", _flawed),
 )

@@ -32,11 +32,11 @@ def _steps(n: int, k: int, *, flawed: bool) -> list[Step]:
     return [
         (
             f"The number of divisors is {len(divisors)}.",
-            lines(f"n = {n}", "d = [i for i in range(1, n + 1) if n % i == 0]", "print(len(d))"),
+            lines(f"n = {n}", "d = [i for i in range(1,n+1) if n%i==0]", "print(len(d))"),
         ),
         (
             f"Of these {len(kept)} reach the bound.",
-            lines(f"e = [i for i in d if i {'>' if flawed else '>='} {k}]", "print(len(e))"),
+            lines(f"e = [i for i in d if i{'>' if flawed else '>='}{k}]", "print(len(e))"),
         ),
         (f"Their sum is {sum(kept)}.", "print(sum(e))"),
     ]
@@ -46,15 +46,15 @@ FAMILY = Family(
     names="n k",
     sample=_sample,
     wordings=(
-        "What is the sum of the divisors of {n} that are at least {k}?",
-        "Add up all divisors of {n} not below {k}.",
-        "Find the sum of all d >= {k} that divide {n}.",
-        "Sum the divisors of {n}, {k} or larger.",
-        "Leave out the divisors of {n} that are less than {k}. What do the others add up to?",
-        "Which total do the divisors of {n} from {k} on have?",
+        "What is the sum of all n >= {k} that divide {n}?",
+        "Add all divisors of {n} from {k} on.",
+        "Find the sum of all divisors of {n} that are at least {k}.",
+        "Add all n >= {k} that divide {n}.",
+        "Leave out the divisors of {n} below {k}. What do the others come to?",
+        "Which total have those divisors of {n} that are not less than {k}?",
     ),
     gold=_gold,
-    plan="List the divisors, keep those that reach the bound, then add them.",
+    plan="List the divisors, keep the large, then add.",
     steps=_steps,
     flaw=Flaw("strict_bound", _flawed),
 )

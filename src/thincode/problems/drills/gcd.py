@@ -19,11 +19,11 @@ def _steps(a: int, b: int, *, flawed: bool) -> list[Step]:
     return [
         (
             f"The greatest common divisor is {divisors[-1]}.",
-            lines("from math import gcd", f"g = gcd({a}, {b})", "print(g)"),
+            lines("from math import gcd", f"g = gcd({a},{b})", "print(g)"),
         ),
         (
             f"The number of its divisors is {len(divisors)}.",
-            lines("d = [i for i in range(1, g + 1) if g % i == 0]", "print(len(d))"),
+            lines("d = [i for i in range(1,g+1) if g%i==0]", "print(len(d))"),
         ),
         (f"Their sum is {sum(divisors)}.", "print(sum(d))"),
     ]
@@ -35,13 +35,13 @@ FAMILY = Family(
     symmetric=2,
     wordings=(
         "What is the sum of all common divisors of {a} and {b}?",
-        "Add up the numbers that divide both {a} and {b}.",
-        "Find the sum of the positive d dividing {a} and {b}.",
-        "Sum every positive number that is a divisor of {a} and of {b}.",
-        "Which total do the common divisors of {a} and {b} have?",
-        "{a} and {b} share some divisors. What do they add up to?",
+        "Add all numbers that divide {a} and {b}.",
+        "Find the sum of all n that divide {a} and {b}.",
+        "Add all common divisors of {a} and {b}.",
+        "Which total do the positive common divisors of {a} and {b} have?",
+        "{a} and {b} share some divisors. What do these come to, taken together?",
     ),
     gold=_gold,
-    plan="Find the greatest common divisor, list its divisors, then add them.",
+    plan="Find the gcd, list its divisors, then add.",
     steps=_steps,
 )

@@ -28,12 +28,12 @@ def _steps(k: int, n: int, *, flawed: bool) -> list[Step]:
     m = isqrt(n)
     count = _columns(k, n - 1) if flawed else _columns(k, n)
     return [
-        (f"No coordinate is above {m}.", lines(f"n = {n}", "m = int(n ** 0.5)", "print(m)")),
+        (f"No coordinate is above {m}.", lines(f"n = {n}", "m = int(n**0.5)", "print(m)")),
         (
-            f"The number of pairs to test is {(m + 1 - k) ** 2}.",
-            lines(f"r = range({k}, m + 1)", "s = [x * x + y * y for x in r for y in r]", "print(len(s))"),
+            f"The number of candidates is {m + 1 - k}.",
+            lines(f"r = range({k},m+1)", "print(len(r))"),
         ),
-        (f"Of these {count} lie inside.", f"print(sum(v {'<' if flawed else '<='} n for v in s))"),
+        (f"Of these {count} lie inside.", f"print(sum(x*x+y*y{'<' if flawed else '<='}n for x in r for y in r))"),
     ]
 
 
@@ -41,15 +41,15 @@ FAMILY = Family(
     names="k n",
     sample=_sample,
     wordings=(
-        "How many integer pairs x, y >= {k} have x^2 + y^2 <= {n}?",
-        "Count the integers x, y from {k} on with x^2 + y^2 at most {n}.",
-        "Find the number of lattice points with x, y >= {k} and x^2 + y^2 <= {n}.",
-        "x and y are integers, both at least {k}. How often is x^2 + y^2 <= {n}?",
-        "A disc has squared radius {n} and center 0. How many of its lattice points have x, y >= {k}?",
-        "In how many ways can integers x, y not below {k} keep x^2 + y^2 within {n}?",
+        "How many pairs x, y >= {k} have x*x + y*y <= {n}?",
+        "Count all pairs x, y >= {k} with x*x + y*y <= {n}.",
+        "Find how many pairs x, y >= {k} have x*x + y*y <= {n}.",
+        "How many x, y >= {k} have x*x + y*y at most {n}?",
+        "A disc around 0 has squared radius {n}. How many of its lattice points have x, y >= {k}?",
+        "In how many ways do the squares of x and y, both at least {k}, add up to no more than {n}?",
     ),
     gold=_gold,
-    plan="Bound the coordinates, list the sums of squares, then count the small ones.",
+    plan="Find the range, then count the pairs.",
     steps=_steps,
     flaw=Flaw("strict_circle", _flawed),
 )

@@ -31,12 +31,12 @@ def _steps(a: int, b: int, k: int, *, flawed: bool) -> list[Step]:
     return [
         (
             f"The least common multiple is {m}.",
-            f"m = max({a}, {b})\nprint(m)"
+            lines(f"m = max({a},{b})", "print(m)")
             if flawed
-            else lines("from math import lcm", f"m = lcm({a}, {b})", "print(m)"),
+            else lines("from math import lcm", f"m = lcm({a},{b})", "print(m)"),
         ),
-        (f"The multiple we want is number {q}.", lines(f"n = {k} // m + 1", "print(n)")),
-        (f"That gives {q * m}.", "print(n * m)"),
+        (f"The multiple we want is number {q}.", lines(f"n = {k}//m+1", "print(n)")),
+        (f"That gives {q * m}.", "print(n*m)"),
     ]
 
 
@@ -45,15 +45,15 @@ FAMILY = Family(
     sample=_sample,
     symmetric=2,
     wordings=(
-        "What is the smallest number above {k} that both {a} and {b} divide?",
-        "Find the first common multiple of {a} and {b} greater than {k}.",
-        "Give the least n > {k} divisible by {a} and {b}.",
-        "Which common multiple of {a} and {b} comes first after {k}?",
+        "Find the least n > {k} that {a} and {b} divide.",
+        "What is the first common multiple of {a} and {b} above {k}?",
+        "Find the least multiple of {a} and {b} above {k}.",
+        "What is the least n > {k} divisible by {a} and {b}?",
         "Bells ring every {a} and every {b} minutes. When do both ring first after minute {k}?",
-        "Past {k}, what is the first number in both the {a} and the {b} times table?",
+        "Past {k}, which number comes first in the times tables of both {a} and {b}?",
     ),
     gold=_gold,
-    plan="Find the least common multiple, then its first multiple above the bound.",
+    plan="Find the lcm, then the next multiple.",
     steps=_steps,
     flaw=Flaw("larger_for_lcm", _flawed),
 )

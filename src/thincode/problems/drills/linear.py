@@ -22,9 +22,9 @@ def _gold(a: int, b: int, c: int, d: int) -> int:
 
 def _steps(a: int, b: int, c: int, d: int, *, flawed: bool) -> list[Step]:
     return [
-        (f"The unknown keeps the factor {a - c}.", lines(f"a = {a} - {c}", "print(a)")),
-        (f"The constants leave {d - b}.", lines(f"b = {d} - {b}", "print(b)")),
-        (f"So the unknown is {(d - b) // (a - c)}.", "print(b // a)"),
+        (f"The unknown keeps the factor {a - c}.", lines(f"a = {a}-{c}", "print(a)")),
+        (f"The constants leave {d - b}.", lines(f"b = {d}-{b}", "print(b)")),
+        (f"So the unknown is {(d - b) // (a - c)}.", "print(b//a)"),
     ]
 
 
@@ -32,14 +32,14 @@ FAMILY = Family(
     names="a b c d",
     sample=_sample,
     wordings=(
-        "Solve {a}x + {b} = {c}x + {d}.",
-        "Find x if {a}x + {b} = {c}x + {d}.",
-        "For which x is {a}x + {b} equal to {c}x + {d}?",
-        "{a} times n plus {b} is {c} times n plus {d}. What is n?",
+        "Find x with {a}x + {b} = {c}x + {d}.",
+        "What is x if {a}x + {b} = {c}x + {d}?",
+        "Find x: {a}x + {b} = {c}x + {d}.",
+        "{a}x + {b} is {c}x + {d}. What is x?",
         "Where do the lines y = {a}x + {b} and y = {c}x + {d} meet? Give x.",
-        "Taking n {a} times and adding {b} gives as much as {c} times n plus {d}. Find n.",
+        "Solve {b} + {a}n = {d} + {c}n.",
     ),
     gold=_gold,
-    plan="Bring the unknown to one side, the constants to the other, then divide.",
+    plan="Collect x, then the numbers, then divide.",
     steps=_steps,
 )

@@ -22,12 +22,12 @@ def _flawed(a: int, b: int, n: int) -> int:
 def _steps(a: int, b: int, n: int, *, flawed: bool) -> list[Step]:
     x, y = n // a, n // b
     z = n // (a * b) if flawed else sum(i % b == 0 for i in range(a, n + 1, a))
-    both = f"print(n // ({a} * {b}))" if flawed else lines("from math import lcm", f"print(n // lcm({a}, {b}))")
+    both = f"print(n//({a}*{b}))" if flawed else lines("from math import lcm", f"print(n//lcm({a},{b}))")
     return [
-        (f"The first number has {x} multiples.", lines(f"n = {n}", f"print(n // {a})")),
-        (f"The second has {y}.", f"print(n // {b})"),
+        (f"The first number has {x} multiples.", lines(f"n = {n}", f"print(n//{a})")),
+        (f"The second has {y}.", f"print(n//{b})"),
         (f"Counted twice are {z}.", both),
-        (f"Together that makes {x + y - z}.", lambda out: f"print({out[0]} + {out[1]} - {out[2]})"),
+        (f"Together that makes {x + y - z}.", lambda out: f"print({out[0]}+{out[1]}-{out[2]})"),
     ]
 
 
@@ -36,15 +36,15 @@ FAMILY = Family(
     sample=_sample,
     symmetric=2,
     wordings=(
-        "How many integers from 1 to {n} are divisible by {a} or {b}?",
-        "Count the positive n up to {n} that {a} or {b} divides.",
-        "How many multiples of {a} or {b} are there up to {n}?",
-        "Find how many of 1, ..., {n} are multiples of {a} or of {b}.",
+        "How many n from 1 to {n} do {a} or {b} divide?",
+        "Count all n <= {n} that {a} or {b} divide.",
+        "How many multiples of {a} or {b} are at most {n}?",
+        "Count the numbers from 1 to {n} divisible by {a} or {b}.",
         "Mark every {a}th and every {b}th of {n} boxes. How many boxes are marked?",
         "Of the first {n} positive integers, how many have {a} or {b} as a divisor?",
     ),
     gold=_gold,
-    plan="Count the multiples of each, then subtract what was counted twice.",
+    plan="Count each, count both, then subtract.",
     steps=_steps,
     flaw=Flaw("product_for_lcm", _flawed),
 )

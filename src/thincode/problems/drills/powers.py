@@ -22,9 +22,9 @@ def _steps(a: int, n: int, b: int, k: int, *, flawed: bool) -> list[Step]:
     x = pow(a, n, k)
     y = x + b if flawed else (x + b) % k
     return [
-        (f"The power leaves {x}.", lines(f"k = {k}", f"x = pow({a}, {n}, k)", "print(x)")),
-        (f"With the number added it is {x + b}.", lines(f"y = x + {b}", "print(y)")),
-        (f"The remainder is {y}.", "print(y)" if flawed else "print(y % k)"),
+        (f"The power leaves {x}.", lines(f"k = {k}", f"x = pow({a},{n},k)", "print(x)")),
+        (f"With the number added it is {x + b}.", lines(f"y = x+{b}", "print(y)")),
+        (f"The remainder is {y}.", "print(y)" if flawed else "print(y%k)"),
     ]
 
 
@@ -32,15 +32,15 @@ FAMILY = Family(
     names="a n b k",
     sample=_sample,
     wordings=(
-        "What is the remainder of {a}^{n} + {b} divided by {k}?",
-        "Compute ({a}^{n} + {b}) mod {k}.",
-        "Find the remainder when {a}^{n} + {b} is divided by {k}.",
-        "Divide {a}^{n} + {b} by {k}. What remains?",
-        "Give the least n >= 0 with n = {a}^{n} + {b} modulo {k}.",
-        "Add {b} to {a}^{n}. Which remainder does the sum leave on division by {k}?",
+        "What is {a}^{n} + {b} mod {k}?",
+        "Find {a}^{n} + {b} mod {k}.",
+        "Find x with 0 <= x < {k} and x = {a}^{n} + {b} mod {k}.",
+        "Add {b} to {a}^{n}. What is it mod {k}?",
+        "Which remainder does {a}^{n} + {b} leave on division by {k}?",
+        "Divide {a}^{n} + {b} by {k}. What stays?",
     ),
     gold=_gold,
-    plan="Take the power modulo the divisor, add the number, then reduce.",
+    plan="Take the power, add, then reduce.",
     steps=_steps,
     flaw=Flaw("not_reduced_again", _flawed),
 )

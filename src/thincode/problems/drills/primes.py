@@ -1,4 +1,4 @@
-"""Numbers of an interval that are not prime. The flaw leaves out the interval's end when it looks for primes."""
+"""Numbers of an interval that are not prime. The flaw leaves out the interval's end, which a prime end hides."""
 
 from functools import cache
 from random import Random
@@ -32,24 +32,24 @@ def _gold(a: int, b: int) -> int:
 
 def _flawed(a: int, b: int) -> int:
     up_to = _primes_up_to()
-    return b - a + 1 - (up_to[b - 1] - up_to[a - 1])
+    return b - a - (up_to[b - 1] - up_to[a - 1])
 
 
 def _steps(a: int, b: int, *, flawed: bool) -> list[Step]:
     up_to = _primes_up_to()
-    primes = up_to[b - 1 if flawed else b] - up_to[a - 1]
-    m = b - a + 1
+    last = b - 1 if flawed else b
+    primes = up_to[last] - up_to[a - 1]
+    m = last - a + 1
     return [
-        (f"The interval has {m} numbers.", lines(f"a, b = {a}, {b}", "m = b - a + 1", "print(m)")),
+        (f"The interval has {m} numbers.", lines(f"r = range({a},{b}{'' if flawed else '+1'})", "print(len(r))")),
         (
             f"The number of primes is {primes}.",
             lines(
-                f"r = range(a, b{'' if flawed else ' + 1'})",
-                "p = [n for n in r if all(n % i for i in range(2, n))]",
+                "p = [n for n in r if all(n%i for i in range(2,n))]",
                 "print(len(p))",
             ),
         ),
-        (f"The others are {m - primes}.", lambda out: f"print({out[0]} - {out[1]})"),
+        (f"The others are {m - primes}.", lambda out: f"print({out[0]}-{out[1]})"),
     ]
 
 
@@ -57,15 +57,15 @@ FAMILY = Family(
     names="a b",
     sample=_sample,
     wordings=(
-        "How many integers from {a} to {b} are not prime?",
-        "Count the composite numbers from {a} to {b}, both included.",
-        "How many n with {a} <= n <= {b} are composite?",
+        "How many n from {a} to {b} are not prime?",
+        "Count all n from {a} to {b} that are not prime.",
+        "How many n with {a} <= n <= {b} are not prime?",
+        "Find how many n from {a} to {b} are not prime.",
         "Strike the primes from {a}, ..., {b}. How many numbers stay?",
-        "Between {a} and {b} inclusive, how many numbers are no primes?",
-        "Of the integers {a} through {b}, how many fail to be prime?",
+        "Of the integers {a} through {b}, how many are composite?",
     ),
     gold=_gold,
-    plan="Count the interval, find its primes, then subtract.",
+    plan="Count all, find the primes, then subtract.",
     steps=_steps,
     flaw=Flaw("end_left_out", _flawed),
 )

@@ -17,9 +17,9 @@ def _gold(a: int, b: int, c: int, d: int) -> int:
 def _steps(a: int, b: int, c: int, d: int, *, flawed: bool) -> list[Step]:
     t = a * b
     return [
-        (f"At first there are {t}.", lines(f"t = {a} * {b}", "print(t)")),
-        (f"Then {t - c} are left.", lines(f"t = t - {c}", "print(t)")),
-        (f"In the end there are {t - c + d}.", f"print(t + {d})"),
+        (f"At first there are {t}.", lines(f"t = {a}*{b}", "print(t)")),
+        (f"Then {t - c} are left.", lines(f"t = t-{c}", "print(t)")),
+        (f"In the end there are {t - c + d}.", f"print(t+{d})"),
     ]
 
 
@@ -28,14 +28,14 @@ FAMILY = Family(
     sample=_sample,
     symmetric=2,
     wordings=(
-        "Ann has {a} boxes of {b} pens. She sells {c} pens, then buys {d}. How many has she?",
-        "A shop gets {a} bags of {b} apples. It sells {c} and gets {d} more. How many are there?",
-        "Tom plants {a} rows of {b} trees. {c} die, then he adds {d}. How many trees stand?",
-        "A hall has {a} rows of {b} seats. {c} seats are taken out, {d} put in. How many seats are there?",
-        "There are {a} buses with {b} people each. {c} people leave and {d} come. How many are there now?",
-        "Eve fills {a} pages with {b} stamps each. She loses {c}, later finds {d}. How many stamps has she?",
+        "Ann has {a} boxes of {b} pens, sells {c} and buys {d}. How many pens are there?",
+        "Tom has {a} bags of {b} pens, sells {c} and finds {d}. How many has Tom?",
+        "There are {a} boxes of {b} pens. {c} are sold, {d} come. How many are there?",
+        "Ann buys {a} bags of {b} pens, sells {c} and finds {d}. How many has Ann?",
+        "A hall has {a} rows of {b} seats. {c} seats are taken out, {d} put in. How many seats stand?",
+        "Eve fills {a} pages with {b} stamps each, loses {c}, later gets {d}. What does she own?",
     ),
     gold=_gold,
-    plan="Multiply for the start, subtract what goes, then add what comes.",
+    plan="Multiply, subtract, then add.",
     steps=_steps,
 )
