@@ -1,0 +1,116 @@
+"""What a drill family is: parameters, wordings, an exact gold answer, and a program that is taught.
+
+A family's file makes one `FAMILY`. Its `gold` never runs the taught program: it counts, searches or multiplies on its
+own, so that a slip in one shows against the other. A family may know one *flaw*, a mistake that people really make; a
+flaw is lucky for parameters where the flawed program prints the gold answer all the same.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import pkgutil
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from random import Random
+
+from .. import Block, WorkedSolution
+
+ROOM = "thincode.problems.drills"
+
+Params = tuple[int, ...]
+"""Parameters of one problem, none negative."""
+
+Step = tuple[str, str | Block]
+"""A sentence that states what the block will print, and the block: its source, or a function of earlier outputs."""
+
+SPLITS = {"train": 70, "rl": 15, "heldout": 15}
+"""Percent of a family's parameters in each split."""
+
+
+@dataclass(frozen=True)
+class Flaw:
+    """One realistic mistake."""
+
+    name: str
+    answer: Callable[..., int]
+    """What the flawed program prints, by direct arithmetic."""
+
+
+@dataclass(frozen=True)
+class Family:
+    """One kind of problem. The callables take the parameters in the order of `names`."""
+
+    names: str
+    """The parameters' names, parted by spaces; wordings use them in braces."""
+    sample: Callable[[Random, int], Params]
+    """Parameters drawn at a level: 1 for small numbers, 2 for larger ones."""
+    wordings: tuple[str, ...]
+    """At least six; the last third is for held-out problems only."""
+    gold: Callable[..., int]
+    plan: str
+    """One sentence of strategy without a number."""
+    steps: Callable[..., Sequence[Step]]
+    """`steps(*params, flawed=…)`; the last block prints the answer."""
+    flaw: Flaw | None = None
+    symmetric: int = 0
+    """So many leading parameters may change places without changing the problem."""
+    fields: Callable[[Params], Mapping[str, object]] | None = None
+    """What wordings may name, where that is not simply the parameters."""
+
+    @property
+    def seen_wordings(self) -> int:
+        """Wordings below this index may be trained on."""
+        return len(self.wordings) - len(self.wordings) // 3
+
+    def question(self, params: Params, wording: int) -> str:
+        """The question in one of the wordings."""
+        fields = self.fields(params) if self.fields else dict(zip(self.names.split(), params, strict=True))
+        return self.wordings[wording].format(**fields)
+
+    def flaw_shows(self, params: Params) -> bool:
+        """Whether a program with the flaw prints something else than the gold answer."""
+        return self.flaw is not None and self.flaw.answer(*params) != self.gold(*params)
+
+    def solution(self, params: Params, *, flawed: bool = False) -> WorkedSolution:
+        """The taught program, with the family's flaw if asked and if it knows one."""
+        flaw = self.flaw if flawed else None
+        steps = self.steps(*params, flawed=flaw is not None)
+        return WorkedSolution(
+            plan=self.plan,
+            blocks=tuple(_block(source) for _, source in steps),
+            thoughts=tuple(thought for thought, _ in steps),
+            flaw=flaw.name if flaw else "",
+        )
+
+    def canonical(self, params: Params) -> Params:
+        """The same for all parameters that make the same problem."""
+        return (*sorted(params[: self.symmetric]), *params[self.symmetric :])
+
+
+def _block(source: str | Block) -> Block:
+    return source if callable(source) else lambda outputs: source
+
+
+def lines(*source: str) -> str:
+    """A block of several lines."""
+    return "\n".join(source)
+
+
+@cache
+def families() -> Mapping[str, Family]:
+    """Every family that ships, by the name of its file."""
+    package = importlib.import_module(ROOM)
+    names = sorted(m.name for m in pkgutil.iter_modules(package.__path__) if not m.name.startswith("_"))
+    return {name: importlib.import_module(f"{ROOM}.{name}").FAMILY for name in names}
+
+
+def split_of(key: str) -> str:
+    """The split a key belongs to, whatever seed, count or level draws it."""
+    place = int.from_bytes(hashlib.blake2b(key.encode(), digest_size=4).digest(), "big") % 100
+    for name, percent in SPLITS.items():
+        if place < percent:
+            return name
+        place -= percent
+    raise AssertionError("the splits cover 100 percent")

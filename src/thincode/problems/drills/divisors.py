@@ -1,0 +1,60 @@
+"""The sum of the divisors of a number from a bound on. The flaw takes > for ≥."""
+
+from random import Random
+
+from ._family import Family, Flaw, Params, Step, lines
+
+
+def _sample(rng: Random, level: int) -> Params:
+    n = rng.randrange(24, 400 * level)
+    own = [d for d in range(2, 26) if n % d == 0]
+    # A bound that divides makes the flaw show; at random that is rare.
+    k = rng.choice(own) if own and rng.random() < 0.4 else rng.randrange(2, 26)
+    return n, k
+
+
+def _sum_by_pairs(n: int, k: int) -> int:
+    pairs = ({d, n // d} for d in range(1, int(n**0.5) + 1) if n % d == 0)
+    return sum(d for pair in pairs for d in pair if d >= k)
+
+
+def _gold(n: int, k: int) -> int:
+    return _sum_by_pairs(n, k)
+
+
+def _flawed(n: int, k: int) -> int:
+    return _sum_by_pairs(n, k + 1)
+
+
+def _steps(n: int, k: int, *, flawed: bool) -> list[Step]:
+    divisors = [d for d in range(1, n + 1) if n % d == 0]
+    kept = [d for d in divisors if d > k or (d == k and not flawed)]
+    return [
+        (
+            f"The number of divisors is {len(divisors)}.",
+            lines(f"n = {n}", "d = [i for i in range(1,n+1) if n%i==0]", "print(len(d))"),
+        ),
+        (
+            f"Of these {len(kept)} reach the bound.",
+            lines(f"e = [i for i in d if i{'>' if flawed else '>='}{k}]", "print(len(e))"),
+        ),
+        (f"Their sum is {sum(kept)}.", "print(sum(e))"),
+    ]
+
+
+FAMILY = Family(
+    names="n k",
+    sample=_sample,
+    wordings=(
+        "What is the sum of all n >= {k} that divide {n}?",
+        "Add all divisors of {n} from {k} on.",
+        "Find the sum of all divisors of {n} that are at least {k}.",
+        "Add all n >= {k} that divide {n}.",
+        "Leave out the divisors of {n} below {k}. What do the others come to?",
+        "Which total have those divisors of {n} that are not less than {k}?",
+    ),
+    gold=_gold,
+    plan="List the divisors, keep the large, then add.",
+    steps=_steps,
+    flaw=Flaw("strict_bound", _flawed),
+)

@@ -1,0 +1,47 @@
+"""The sum of the common divisors of two numbers. No flaw."""
+
+from random import Random
+
+from ._family import Family, Params, Step, lines
+
+
+def _sample(rng: Random, level: int) -> Params:
+    g = rng.randrange(2, 25 * level)
+    return g * rng.randrange(2, 25), g * rng.randrange(2, 25)
+
+
+def _gold(a: int, b: int) -> int:
+    return sum(d for d in range(1, min(a, b) + 1) if a % d == 0 and b % d == 0)
+
+
+def _steps(a: int, b: int, *, flawed: bool) -> list[Step]:
+    divisors = [d for d in range(1, min(a, b) + 1) if a % d == 0 and b % d == 0]
+    return [
+        (
+            f"The greatest common divisor is {divisors[-1]}.",
+            lines("from math import gcd", f"g = gcd({a},{b})", "print(g)"),
+        ),
+        (
+            f"The number of its divisors is {len(divisors)}.",
+            lines("d = [i for i in range(1,g+1) if g%i==0]", "print(len(d))"),
+        ),
+        (f"Their sum is {sum(divisors)}.", "print(sum(d))"),
+    ]
+
+
+FAMILY = Family(
+    names="a b",
+    sample=_sample,
+    symmetric=2,
+    wordings=(
+        "What is the sum of all common divisors of {a} and {b}?",
+        "Add all numbers that divide {a} and {b}.",
+        "Find the sum of all n that divide {a} and {b}.",
+        "Add all common divisors of {a} and {b}.",
+        "Which total do the positive common divisors of {a} and {b} have?",
+        "{a} and {b} share some divisors. What do these come to, taken together?",
+    ),
+    gold=_gold,
+    plan="Find the gcd, list its divisors, then add.",
+    steps=_steps,
+)

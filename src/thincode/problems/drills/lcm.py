@@ -1,0 +1,59 @@
+"""The first common multiple above a bound. The flaw takes the larger number for the least common multiple."""
+
+from random import Random
+
+from ._family import Family, Flaw, Params, Step, lines
+
+
+def _sample(rng: Random, level: int) -> Params:
+    a = rng.randrange(4, 25 * level)
+    b = rng.randrange(4, 25 * level) if rng.random() < 0.7 else a * rng.randrange(2, 5)
+    if rng.random() < 0.5:
+        a, b = b, a
+    return a, b, rng.randrange(20, 300 * level)
+
+
+def _gold(a: int, b: int, k: int) -> int:
+    n = k + 1
+    while n % a or n % b:
+        n += 1
+    return n
+
+
+def _flawed(a: int, b: int, k: int) -> int:
+    return (k // max(a, b) + 1) * max(a, b)
+
+
+def _steps(a: int, b: int, k: int, *, flawed: bool) -> list[Step]:
+    common = next(n for n in range(max(a, b), a * b + 1) if n % a == 0 and n % b == 0)
+    m = max(a, b) if flawed else common
+    q = k // m + 1
+    return [
+        (
+            f"The least common multiple is {m}.",
+            lines(f"m = max({a},{b})", "print(m)")
+            if flawed
+            else lines("from math import lcm", f"m = lcm({a},{b})", "print(m)"),
+        ),
+        (f"The multiple we want is number {q}.", lines(f"n = {k}//m+1", "print(n)")),
+        (f"That gives {q * m}.", "print(n*m)"),
+    ]
+
+
+FAMILY = Family(
+    names="a b k",
+    sample=_sample,
+    symmetric=2,
+    wordings=(
+        "Find the least n > {k} that {a} and {b} divide.",
+        "What is the first common multiple of {a} and {b} above {k}?",
+        "Find the least multiple of {a} and {b} above {k}.",
+        "What is the least n > {k} divisible by {a} and {b}?",
+        "Bells ring every {a} and every {b} minutes. When do both ring first after minute {k}?",
+        "Past {k}, which number comes first in the times tables of both {a} and {b}?",
+    ),
+    gold=_gold,
+    plan="Find the lcm, then the next multiple.",
+    steps=_steps,
+    flaw=Flaw("larger_for_lcm", _flawed),
+)

@@ -1,0 +1,50 @@
+"""Numbers up to a bound divisible by one of two. The flaw subtracts multiples of the product, not of the lcm."""
+
+from random import Random
+
+from ._family import Family, Flaw, Params, Step, lines
+
+
+def _sample(rng: Random, level: int) -> Params:
+    a = rng.randrange(3, 25)
+    b = rng.randrange(3, 24)
+    return a, b + (b >= a), rng.randrange(60, 500 * level)
+
+
+def _gold(a: int, b: int, n: int) -> int:
+    return len({*range(a, n + 1, a), *range(b, n + 1, b)})
+
+
+def _flawed(a: int, b: int, n: int) -> int:
+    return n // a + n // b - n // (a * b)
+
+
+def _steps(a: int, b: int, n: int, *, flawed: bool) -> list[Step]:
+    x, y = n // a, n // b
+    z = n // (a * b) if flawed else sum(i % b == 0 for i in range(a, n + 1, a))
+    both = f"print(n//({a}*{b}))" if flawed else lines("from math import lcm", f"print(n//lcm({a},{b}))")
+    return [
+        (f"The first number has {x} multiples.", lines(f"n = {n}", f"print(n//{a})")),
+        (f"The second has {y}.", f"print(n//{b})"),
+        (f"Counted twice are {z}.", both),
+        (f"Together that makes {x + y - z}.", lambda out: f"print({out[0]}+{out[1]}-{out[2]})"),
+    ]
+
+
+FAMILY = Family(
+    names="a b n",
+    sample=_sample,
+    symmetric=2,
+    wordings=(
+        "How many n from 1 to {n} do {a} or {b} divide?",
+        "Count all n <= {n} that {a} or {b} divide.",
+        "How many multiples of {a} or {b} are at most {n}?",
+        "Count the numbers from 1 to {n} divisible by {a} or {b}.",
+        "Mark every {a}th and every {b}th of {n} boxes. How many boxes are marked?",
+        "Of the first {n} positive integers, how many have {a} or {b} as a divisor?",
+    ),
+    gold=_gold,
+    plan="Count each, count both, then subtract.",
+    steps=_steps,
+    flaw=Flaw("product_for_lcm", _flawed),
+)

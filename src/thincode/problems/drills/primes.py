@@ -1,0 +1,71 @@
+"""Numbers of an interval that are not prime. The flaw leaves out the interval's end, which a prime end hides."""
+
+from functools import cache
+from random import Random
+
+from ._family import Family, Flaw, Params, Step, lines
+
+LARGEST = 1000
+
+
+def _sample(rng: Random, level: int) -> Params:
+    a = rng.randrange(10, 300 * level)
+    return a, a + rng.randrange(10, 100 * level)
+
+
+@cache
+def _primes_up_to() -> tuple[int, ...]:
+    """Sieve of Eratosthenes: entry n is the number of primes up to n."""
+    composite = bytearray(LARGEST + 1)
+    counts = [0, 0]
+    for n in range(2, LARGEST + 1):
+        if not composite[n]:
+            composite[n * n :: n] = b"\1" * len(range(n * n, LARGEST + 1, n))
+        counts.append(counts[-1] + (not composite[n]))
+    return tuple(counts)
+
+
+def _gold(a: int, b: int) -> int:
+    up_to = _primes_up_to()
+    return b - a + 1 - (up_to[b] - up_to[a - 1])
+
+
+def _flawed(a: int, b: int) -> int:
+    up_to = _primes_up_to()
+    return b - a - (up_to[b - 1] - up_to[a - 1])
+
+
+def _steps(a: int, b: int, *, flawed: bool) -> list[Step]:
+    up_to = _primes_up_to()
+    last = b - 1 if flawed else b
+    primes = up_to[last] - up_to[a - 1]
+    m = last - a + 1
+    return [
+        (f"The interval has {m} numbers.", lines(f"r = range({a},{b}{'' if flawed else '+1'})", "print(len(r))")),
+        (
+            f"The number of primes is {primes}.",
+            lines(
+                "p = [n for n in r if all(n%i for i in range(2,n))]",
+                "print(len(p))",
+            ),
+        ),
+        (f"The others are {m - primes}.", lambda out: f"print({out[0]}-{out[1]})"),
+    ]
+
+
+FAMILY = Family(
+    names="a b",
+    sample=_sample,
+    wordings=(
+        "How many n from {a} to {b} are not prime?",
+        "Count all n from {a} to {b} that are not prime.",
+        "How many n with {a} <= n <= {b} are not prime?",
+        "Find how many n from {a} to {b} are not prime.",
+        "Strike the primes from {a}, ..., {b}. How many numbers stay?",
+        "Of the integers {a} through {b}, how many are composite?",
+    ),
+    gold=_gold,
+    plan="Count all, find the primes, then subtract.",
+    steps=_steps,
+    flaw=Flaw("end_left_out", _flawed),
+)
