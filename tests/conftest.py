@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
+import hypothesis
 import pytest
 
 # One torch thread beside busy workers is five times faster than two; set before torch is imported anywhere.
@@ -12,9 +14,22 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 
+# No deadlines: a busy machine must not fail a test. In CI the examples are the same each time.
+hypothesis.settings.register_profile(
+    "house",
+    deadline=None,
+    max_examples=60,
+    derandomize=bool(os.environ.get("CI")),
+    suppress_health_check=[hypothesis.HealthCheck.too_slow],
+)
+hypothesis.settings.load_profile("house")
+
+GOLDEN = Path(__file__).parent / "golden"
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--data", default=None, help="folder with real benchmark problems and transcripts")
+    parser.addoption("--renew", action="store_true", help="write golden files anew instead of comparing with them")
     parser.addoption("--require-tier", default=None, help="fail instead of skipping below this isolation tier")
 
 
@@ -28,6 +43,21 @@ def data_dir(request: pytest.FixtureRequest) -> Path:
     if not folder.is_dir():
         pytest.fail(f"--data {folder} is no folder")
     return folder
+
+
+@pytest.fixture
+def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
+    """`golden("formats/thinc.txt", text)` compares with a file under tests/golden; `make golden` writes it anew."""
+
+    def compare(name: str, text: str) -> None:
+        path = GOLDEN / name
+        if request.config.getoption("--renew"):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+        assert path.exists(), f"{path} is missing: make golden"
+        assert text == path.read_text(encoding="utf-8"), f"{path} moved; if it should: make golden, and say why"
+
+    return compare
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
