@@ -1,12 +1,17 @@
-"""What it is worth: grades, verdicts and rewards. Pure functions of a finished trajectory; never runs code."""
+"""What it is worth: grades, verdicts and rewards. Pure functions of a finished trajectory; never runs code.
+
+`answers.grade` decides whether an answer is right; `combine` and `judge` apply the rewards and filters a recipe names;
+`records` carries a problem and its grade through the run folder.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
 from ..problems import Problem
+from ..settings import Kind
 from ..trajectory import Trajectory
 
 
@@ -58,3 +63,28 @@ class Reward:
     total: float
     parts: Mapping[str, float] = field(default_factory=dict)
     """Unweighted value by reward name."""
+
+
+def combine(rewards: Sequence[tuple[Kind, float]], graded: Graded) -> Reward:
+    """The weighted sum of rewards.
+
+    Args:
+        rewards: kinds of `grading.rewards`, each with its weight; a kind named twice is told apart as `name#2`.
+        graded: one trajectory with its grade.
+    """
+    total, parts = 0.0, dict[str, float]()
+    for kind, weight in rewards:
+        value = float(kind.module.reward(kind.settings, graded))
+        again = sum(name.partition("#")[0] == kind.name for name in parts)
+        parts[f"{kind.name}#{again + 1}" if again else kind.name] = value
+        total += weight * value
+    return Reward(total, parts)
+
+
+def judge(filters: Sequence[Kind], graded: Graded) -> Verdict:
+    """What the filters say together: the first that drops, in order, gives the reason."""
+    for kind in filters:
+        verdict = kind.module.judge(kind.settings, graded)
+        if not verdict.keep:
+            return Verdict(False, verdict.reason)
+    return Verdict(True, "kept")
