@@ -1,0 +1,156 @@
+"""Models as plain transformers folders: build one from scratch, load one, save one."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from ..atomic import sync_folder
+from ..errors import ModelError
+from ..settings import settings
+
+if TYPE_CHECKING:
+    from torch import nn
+
+
+@settings
+class ModelSettings:
+    """Where a model comes from: a `path`, or from scratch (Qwen3's architecture; the defaults are the tiny model's)."""
+
+    path: str | None = None
+    """A folder, or the id of a model on the hub; the other fields are then without effect."""
+    layers: int = 2
+    hidden: int = 128
+    heads: int = 4
+    head_dim: int = 32
+    kv_heads: int = 4
+    intermediate: int = 384
+    context_tokens: int = 4_096
+    rope_theta: float = 10_000.0
+    tied_head: bool = True
+    dropout: float = 0.0
+    """Of the attention."""
+
+
+def quiet() -> None:
+    """Keep transformers' progress bars off the terminal: a run has its own."""
+    from transformers.utils import logging
+
+    logging.disable_progress_bar()
+
+
+class SavableTokenizer(Protocol):
+    """What `save` asks of a tokenizer."""
+
+    def save(self, folder: Path) -> None:
+        """Write the files from which transformers' AutoTokenizer reads ids, special tokens and chat template."""
+
+
+def build(settings: ModelSettings, *, vocabulary: int, eos_id: int, pad_id: int, seed: int) -> nn.Module:
+    """A model with random float32 weights drawn from `seed`; the global random state is left as it was."""
+    import torch
+    from transformers import Qwen3Config, Qwen3ForCausalLM
+
+    config = Qwen3Config(
+        vocab_size=vocabulary,
+        hidden_size=settings.hidden,
+        intermediate_size=settings.intermediate,
+        num_hidden_layers=settings.layers,
+        num_attention_heads=settings.heads,
+        num_key_value_heads=settings.kv_heads,
+        head_dim=settings.head_dim,
+        max_position_embeddings=settings.context_tokens,
+        rope_parameters={"rope_type": "default", "rope_theta": settings.rope_theta},
+        tie_word_embeddings=settings.tied_head,
+        attention_dropout=settings.dropout,
+        eos_token_id=eos_id,
+        pad_token_id=pad_id,
+        bos_token_id=None,
+        dtype="float32",
+    )
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        model: nn.Module = Qwen3ForCausalLM(config)
+    return model
+
+
+def load(path: str, *, dtype: str = "float32") -> nn.Module:
+    """The model of a folder that `save` or a trainer wrote, or of a hub id.
+
+    Raises:
+        ModelError: no such folder or id, or no configuration or weights in it.
+    """
+    from transformers import AutoModelForCausalLM
+
+    quiet()
+    folder = Path(path).expanduser()
+    if folder.exists():
+        _check_folder(folder)
+    elif path.count("/") != 1 or path.startswith(("/", ".", "~")):
+        raise ModelError(
+            f"model.path: {path!r} is no folder; give a folder with config.json and weights, "
+            "or a hub id such as Qwen/Qwen3-1.7B"
+        )
+    try:
+        model: nn.Module = AutoModelForCausalLM.from_pretrained(str(folder) if folder.exists() else path, dtype=dtype)
+    except (OSError, ValueError) as error:
+        reason = str(error).strip().splitlines()[0]
+        raise ModelError(
+            f"model.path: {path!r} can't be loaded ({reason}); check the spelling, download it first "
+            f"(hf download {path}) where this machine has no network, or give a folder"
+        ) from None
+    return model
+
+
+def _check_folder(folder: Path) -> None:
+    adapter = (folder / "adapter_config.json").exists()
+    if not (folder / "config.json").exists() and not adapter:
+        raise ModelError(
+            f"model.path: {folder} has no config.json; give the folder of a saved model, for example "
+            "RUN/checkpoint/step-000100, not the run's own"
+        )
+    weights = [*folder.glob("*.safetensors"), *folder.glob("pytorch_model*.bin")]
+    if not weights:
+        raise ModelError(
+            f"model.path: {folder} has no weights (*.safetensors); the copy or download is incomplete: fetch it again"
+        )
+
+
+def save(model: Any, tokenizer: SavableTokenizer | None, folder: Path) -> None:
+    """Write model and tokenizer as a folder that plain transformers loads; written beside, synced, renamed.
+
+    A folder that is there already is replaced. A crash leaves the old one or the new one; in the instant between two
+    renames the old one is called `.NAME.old`.
+    """
+    quiet()
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    beside = folder.with_name(f".{folder.name}.{os.getpid()}.tmp")
+    shutil.rmtree(beside, ignore_errors=True)
+    try:
+        beside.mkdir()
+        model.save_pretrained(beside)
+        if tokenizer is not None:
+            tokenizer.save(beside)
+        put_in_place(beside, folder)
+    finally:
+        shutil.rmtree(beside, ignore_errors=True)
+
+
+def put_in_place(beside: Path, folder: Path) -> None:
+    """Make `beside` durable and give it the name `folder`, replacing what has that name."""
+    for path in sorted(beside.rglob("*")):
+        if path.is_file():
+            with path.open("rb") as file:
+                os.fsync(file.fileno())
+        else:
+            sync_folder(path)
+    sync_folder(beside)
+    old = folder.with_name(f".{folder.name}.old")
+    shutil.rmtree(old, ignore_errors=True)
+    if folder.exists():
+        folder.rename(old)  # a folder can't be renamed over a full one
+    beside.rename(folder)
+    sync_folder(folder.parent)
+    shutil.rmtree(old, ignore_errors=True)

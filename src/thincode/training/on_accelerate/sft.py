@@ -1,0 +1,145 @@
+"""SFT on ids and masks: next-token loss on the tokens the mask names, each of a batch weighing the same."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ...errors import DataError, RecipeError
+from ...settings import settings
+from .. import Update
+from ..algorithms import Loss
+from ..batch import Example, supervised_batches, supervised_updates
+from ..checkpoint import Checkpoint
+from ..models import SavableTokenizer
+from .loop import LoopSettings, Source, train
+
+if TYPE_CHECKING:
+    import torch
+    from torch import nn
+
+
+@settings
+class SftSettings(LoopSettings):
+    """How long, and in which batches. A step of SFT is one update."""
+
+    epochs: int | None = 3
+    max_steps: int | None = None
+    max_tokens: int | None = None
+    """The run ends at whichever of the three comes first."""
+    batch_tokens: int = 1_024
+    """Tokens of one update, prompts and outputs counted."""
+    context_tokens: int = 32_768
+    """Longer examples are left out and counted, never cut."""
+    validate_every: int | None = None
+    """Steps between validations."""
+    checkpoint_every: int = 200
+    log_every: int = 10
+
+
+@dataclass(frozen=True)
+class SftResult:
+    """What was trained on."""
+
+    examples: int
+    too_long: int
+    """Examples left out because they are longer than `context_tokens`."""
+    nothing_to_train: int
+    """Examples left out because their mask is empty."""
+    steps: int
+    tokens: int
+    """Tokens seen, epochs and prompts counted."""
+
+
+def train_sft(
+    model: nn.Module,
+    examples: Sequence[Example],
+    *,
+    settings: SftSettings,
+    seed: int,
+    folder: Path,
+    resume_from: Checkpoint | None,
+    on_log: Callable[[dict[str, float]], None],
+    on_validate: Callable[[int], None] | None = None,
+    state: Callable[[], Mapping[str, Any]] = dict,
+    tokenizer: SavableTokenizer | None = None,
+) -> SftResult:
+    """Train `model`, in place, to write what the examples' masks name.
+
+    Args:
+        model: a causal language model.
+        examples: ids and masks.
+        settings: how long and how.
+        seed: of the order and of dropout.
+        folder: the run's `checkpoint/`.
+        resume_from: from `checkpoint.latest`; the run then goes on exactly as if it had not been interrupted.
+        on_log: gets `step`, `loss`, `grad_norm`, `learning_rate`, `tokens` every `log_every` updates.
+        on_validate: called with the number of steps done, every `validate_every` steps and after the last one.
+        state: what a checkpoint shall remember.
+        tokenizer: saved into each checkpoint.
+
+    Raises:
+        DataError: nothing is left to train on.
+        RecipeError: no limit is set.
+        UserError: loss or gradient is not finite.
+    """
+    if settings.epochs is None and settings.max_steps is None and settings.max_tokens is None:
+        raise RecipeError("sft: set one of epochs, max_steps and max_tokens; without any the training never ends")
+    fitting = [example for example in examples if len(example.ids) <= settings.context_tokens]
+    kept = [example for example in fitting if example.mask[1:].any()]
+    if not kept:
+        raise DataError(
+            f"nothing to train on: of {len(examples)} examples, {len(examples) - len(fitting)} are longer than "
+            f"sft.context_tokens={settings.context_tokens} and {len(fitting)} have no token to train"
+        )
+    lengths = [len(example.ids) for example in kept]
+    batches = supervised_batches(
+        lengths,
+        batch_tokens=settings.batch_tokens,
+        seed=seed,
+        epochs=settings.epochs,
+        max_steps=settings.max_steps,
+        max_tokens=settings.max_tokens,
+    )
+
+    def due(steps: int) -> bool:
+        every = settings.validate_every
+        return every is not None and on_validate is not None and (steps % every == 0 or steps == len(batches))
+
+    def updates(first_step: int) -> Iterator[Update]:
+        # A checkpoint is written before its step's validation, so the resumed run makes that one again.
+        if first_step and on_validate is not None and due(first_step):
+            on_validate(first_step)
+        for update in supervised_updates(kept, batches, first_step=first_step):
+            yield update
+            if on_validate is not None and due(update.step + 1):
+                on_validate(update.step + 1)
+
+    train(
+        model,
+        source=Source(updates=updates, total=len(batches), state=state, on_update=on_log),
+        loss=likelihood,
+        settings=settings,
+        temperature=1.0,
+        seed=seed,
+        tokenizer=tokenizer,
+        folder=folder,
+        resume_from=resume_from,
+    )
+    return SftResult(
+        examples=len(kept),
+        too_long=len(examples) - len(fitting),
+        nothing_to_train=len(fitting) - len(kept),
+        steps=len(batches),
+        tokens=sum(lengths[index] for batch in batches for index in batch),
+    )
+
+
+def likelihood(
+    *, logprob_BT: torch.Tensor, behavior_BT: torch.Tensor, advantage_BT: torch.Tensor, weight_BT: torch.Tensor
+) -> Loss:
+    """− Σ w · logprob."""
+    total = -(weight_BT * logprob_BT).sum()
+    return Loss(total=total, stats={"tokens": float((weight_BT > 0).sum())})
