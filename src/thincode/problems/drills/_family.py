@@ -7,14 +7,16 @@ flaw is lucky for parameters where the flawed program prints the gold answer all
 
 from __future__ import annotations
 
+import difflib
 import hashlib
 import importlib
-import pkgutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from random import Random
 
+from ...errors import RecipeError
+from ...settings import kinds
 from .. import Block, WorkedSolution
 
 ROOM = "thincode.problems.drills"
@@ -101,9 +103,28 @@ def lines(*source: str) -> str:
 @cache
 def families() -> Mapping[str, Family]:
     """Every family that ships, by the name of its file."""
-    package = importlib.import_module(ROOM)
-    names = sorted(m.name for m in pkgutil.iter_modules(package.__path__) if not m.name.startswith("_"))
-    return {name: importlib.import_module(f"{ROOM}.{name}").FAMILY for name in names}
+    return {name: family(name) for name in kinds(ROOM)}
+
+
+@cache
+def family(name: str) -> Family:
+    """The family of a file of this room, or of any module where the name has a dot: `my_lab.squares`.
+
+    Raises:
+        RecipeError: there is no such file, or it holds no `FAMILY`.
+    """
+    target = name if "." in name else f"{ROOM}.{name}"
+    try:
+        found = importlib.import_module(target).FAMILY
+    except (ModuleNotFoundError, AttributeError) as error:
+        if isinstance(error, ModuleNotFoundError) and not f"{target}.".startswith(f"{error.name}."):
+            raise  # the file is there, and what it imports is not
+        near = difflib.get_close_matches(name, kinds(ROOM), n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        raise RecipeError(f"{name!r} is no drill family{hint} Known: {', '.join(kinds(ROOM))}") from None
+    if not isinstance(found, Family):
+        raise RecipeError(f"{target}.FAMILY is {found!r}; it must be a thincode.problems.drills.Family")
+    return found
 
 
 def split_of(key: str) -> str:

@@ -20,8 +20,8 @@ from pydantic import Field
 from ...errors import DataError, RecipeError
 from ...settings import settings
 from .. import Problem, WorkedSolution
-from ..drills import SPLITS, Family, families, split_of
-from ..drills._family import Params
+from ..drills import SPLITS, Family, Params, families, split_of
+from ..drills import family as family_named
 
 MISSES = 3000
 """So many draws in a row without a new problem, and a family counts as exhausted."""
@@ -52,7 +52,7 @@ class Settings:
     """Which problems to generate, and how fallible their teacher is."""
 
     families: tuple[str, ...] = ()
-    """Names of files of `thincode.problems.drills`; none means all."""
+    """Names of files of `thincode.problems.drills`, or of modules (`my_lab.squares`); none means all that ship."""
     count: Annotated[int, Field(ge=1)] = 1000
     """Problems in all, spread evenly over the families."""
     seed: int = 0
@@ -93,29 +93,27 @@ def worked_solution(settings: Settings, problem: Problem, *, seed: int) -> Worke
         DataError: the problem is none of this source's.
     """
     name, _, rest = problem.id.partition("/")
-    family = families().get(name)
     try:
+        family = family_named(name)
         params = tuple(int(part) for part in rest.partition("/")[0].split("-"))
-        known = family is not None and problem.answer == str(family.gold(*params))
-    except (TypeError, ValueError):
+        known = problem.answer == str(family.gold(*params))
+    except (RecipeError, TypeError, ValueError):
         known = False
-    if family is None or not known:
+    if not known:
         raise DataError(f"problem {problem.id!r} is no drill of this version; load it again with source: drills")
     return family.solution(params, flawed=Random(f"flaw {seed} {problem.id}").random() < settings.fallible)
 
 
 def _chosen(settings: Settings) -> tuple[str, ...]:
-    known = families()
     for name in settings.families:
-        if name not in known:
-            raise RecipeError(f"families: {name!r} is no drill family; known: {', '.join(known)}")
+        family_named(name)
     if len(set(settings.families)) < len(settings.families):
         raise RecipeError(f"families: a name stands twice in {', '.join(settings.families)}; write each once")
-    return settings.families or tuple(known)
+    return settings.families or tuple(families())
 
 
 def _draw(settings: Settings, name: str, count: int) -> Iterator[Problem]:
-    family = families()[name]
+    family = family_named(name)
     rng = Random(f"{name} {settings.seed} {settings.split}")
     seen: set[Params] = set()
     for index in range(count):
@@ -133,7 +131,7 @@ def _draw(settings: Settings, name: str, count: int) -> Iterator[Problem]:
 
 
 def _new_params(settings: Settings, name: str, rng: Random, seen: set[Params], wanted: bool | None) -> Params | None:
-    family = families()[name]
+    family = family_named(name)
     for _ in range(MISSES):
         params = family.sample(rng, settings.level)
         key = family.canonical(params)
@@ -155,7 +153,7 @@ def _wording(settings: Settings, family: Family, rng: Random, index: int) -> int
 
 
 def _problem(settings: Settings, name: str, params: Params, wording: int) -> Problem:
-    family = families()[name]
+    family = family_named(name)
     return Problem(
         id=f"{name}/{'-'.join(map(str, params))}/w{wording}",
         question=family.question(params, wording),

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,7 +11,7 @@ from pydantic import Field
 from ...errors import DataError
 from ...settings import settings
 from .. import Problem
-from ._values import answer_text, field_at
+from ._rows import answer_text, field_at, jsonl_rows
 
 
 @settings
@@ -43,7 +42,7 @@ def load(settings: Settings) -> Sequence[Problem]:
         raise DataError(f"{settings.path}: no such file; problems are read from a JSONL file, one object a line")
     problems: list[Problem] = []
     places: dict[str, int] = {}
-    for number, row in _rows(settings.path):
+    for number, row in jsonl_rows(settings.path):
         problem = _problem(settings, row, number)
         if problem.id in places:
             raise DataError(
@@ -63,23 +62,6 @@ def load(settings: Settings) -> Sequence[Problem]:
 def worked_solution(settings: Settings, problem: Problem, *, seed: int) -> None:
     """A file holds no programs: always None."""
     return
-
-
-def _rows(path: Path) -> Iterator[tuple[int, Any]]:
-    with path.open("rb") as file:
-        for number, line in enumerate(file, start=1):
-            if not line.strip():
-                continue
-            try:
-                row = json.loads(line.decode("utf-8-sig" if number == 1 else "utf-8"))
-            except ValueError as error:
-                shown = line[:80].decode("utf-8", "replace").strip()
-                raise DataError(
-                    f"{path}:{number}: not JSON ({error}): {shown!r}; each line must be one JSON object in UTF-8"
-                ) from None
-            if not isinstance(row, dict):
-                raise DataError(f"{path}:{number}: found {str(row)[:80]!r}; each line must be one JSON object")
-            yield number, row
 
 
 def _problem(settings: Settings, row: dict[str, Any], number: int) -> Problem:
