@@ -4,7 +4,7 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
-PIP_INSTALL = $(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt \
+PIP_INSTALL = $(BIN)/python -m pip install -q --no-compile --disable-pip-version-check -c constraints.txt \
 	$(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX))
 
 # Folder with real benchmark problems and transcripts; tests that need it skip without it.

@@ -72,7 +72,9 @@ def lines(report: Mapping[str, Any]) -> list[str]:
     if report["interpreter"] is None:
         shown.append("interpreter  not looked at")
     else:
-        shown += [f"interpreter  {name}: {_plain(value)}" for name, value in report["interpreter"].items()]
+        for name, value in report["interpreter"].items():
+            inner = value.items() if isinstance(value, Mapping) else [("", value)]
+            shown += [f"interpreter  {name}{key and f', {key}'}: {_plain(item)}" for key, item in inner]
     return shown
 
 

@@ -56,6 +56,7 @@ SHOWN: list[tuple[dict[str, Any], str]] = [
     ({"interpreter": {"tier": "T2", "seccomp": True}}, "interpreter  tier: T2"),
     ({"interpreter": {"tier": "T2", "seccomp": True}}, "interpreter  seccomp: yes"),
     ({"interpreter": {"lacks": ["a", "b"]}}, "interpreter  lacks: a, b"),
+    ({"interpreter": {"layers": {"seccomp": "off: old kernel"}}}, "interpreter  layers, seccomp: off: old kernel"),
     ({"packages": {"numpy": {"version": "2.0", "extra": ""}}}, "package      numpy 2.0"),
     ({"packages": {"numpy": {"version": None, "extra": ""}}}, "missing      numpy: pip install 'thincode'"),
     (
