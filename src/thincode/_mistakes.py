@@ -57,14 +57,30 @@ def explain(cls: Any, raw: Any, problem: Any) -> Iterator[tuple[Path, str]]:
     elif absent:
         yield path, "missing; this key is required"
     else:
-        said = str(problem["msg"]).replace("Input should", "should").removeprefix("Value error, ")
+        said = str(problem["msg"])
+        for theirs, ours in _WORDS:
+            said = said.replace(theirs, ours)
         near = ""
         if problem["type"] in ("enum", "literal_error") and isinstance(problem["input"], str):
             near = "".join(
                 f"; did you mean {name!r}?"
                 for name in difflib.get_close_matches(problem["input"], re.findall(r"'([^']*)'", said), n=1, cutoff=0.5)
             )
-        yield path, f"{said}; found {problem['input']!r}{near}"
+        yield path, f"{said}; found {_short(problem['input'])}{near}"
+
+
+_WORDS = [
+    ("Input should", "should"),
+    ("a valid array", "a list"),
+    ("an object", "keys and values"),
+    ("Value error, ", ""),
+]
+"""Of pydantic's JSON words, those that a writer of YAML wouldn't use."""
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 100 else f"{text[:80]} … ({len(text)} characters)"
 
 
 def _path_in(raw: Any, location: Sequence[Any], absent: bool) -> Path:

@@ -305,6 +305,7 @@ def _checks(value: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...]
     elif dataclasses.is_dataclass(value) and not isinstance(value, Kind):
         for field in dataclasses.fields(value):
             yield from _checks(getattr(value, field.name), (*path, field.name))
-        if hasattr(value, "check"):
-            for key, message in value.check():
+        check = getattr(type(value), "check", None)
+        if callable(check):
+            for key, message in check(value):
                 yield (*path, *(key.split(".") if key else ())), message

@@ -123,8 +123,9 @@ WRONG: list[tuple[str, str]] = [
     ("lr: 0", "lr: should be greater than 0; found 0"),
     ("share: 1.01", "share: should be less than or equal to 1; found 1.01"),
     ("schedule: determinstic", "'deterministic'; found 'determinstic'; did you mean 'deterministic'?"),
-    ("stages: 3", "stages: should be a valid array; found 3"),
-    ("budget: 3", "budget: should be an object; found 3"),
+    ("stages: 3", "stages: should be a list; found 3"),
+    ("seed: " + "x" * 200, f"seed: should be a valid integer; found '{'x' * 79} … (202 characters)"),
+    ("budget: 3", "budget: should be keys and values; found 3"),
     ("budget: {context_tokens: 256}", "budget.context_tokens: 256 leaves no room after a prompt of 256"),
     (
         "stages: [{until_step: 1, budget: {context_tokens: 2}}]",
@@ -147,7 +148,7 @@ WRONG: list[tuple[str, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("recipe", "message"), WRONG, ids=[recipe for recipe, _ in WRONG])
+@pytest.mark.parametrize(("recipe", "message"), WRONG, ids=[recipe[:60] for recipe, _ in WRONG])
 def test_a_mistake_is_named_with_its_place(recipe: str, message: str) -> None:
     with pytest.raises(RecipeError) as caught:
         parse(Recipe, read_yaml(recipe, place="recipe"), place="rl")
