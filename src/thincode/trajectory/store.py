@@ -76,7 +76,7 @@ class Store:
         key = trajectory.address.key
         if key in self._keys:
             raise ValueError(f"there is a record of {key} already")
-        line = _to_json(trajectory)
+        line = to_json(trajectory)
         if self._keep_ids and trajectory.tokens is not None:
             line["ids"] = self._append_ids(trajectory.address, trajectory.tokens)
         line["annotations"] = dict(annotations or {})
@@ -181,7 +181,7 @@ def read(folder: Path | str, *, ids: bool = True) -> Iterator[Record]:
         _check_schema(line, place)
         try:
             tokens = _unpack(folder / IDS, line["ids"]) if ids and "ids" in line else None
-            yield Record(_from_json(line, tokens), line.get("annotations", {}))
+            yield Record(from_json(line, tokens), line.get("annotations", {}))
         except (KeyError, TypeError, ValueError, OSError, zlib.error) as error:
             raise DataError(
                 f"{place}: no record of a trajectory ({type(error).__name__}: {error}); restore the file, or read without it"
@@ -215,7 +215,8 @@ def _check_schema(line: Mapping[str, Any], place: str) -> None:
         )
 
 
-def _to_json(trajectory: Trajectory) -> dict[str, Any]:
+def to_json(trajectory: Trajectory) -> dict[str, Any]:
+    """A record as plain JSON, without its tokens."""
     return {
         "schema": SCHEMA,
         "address": vars(trajectory.address),
@@ -244,7 +245,8 @@ def _address(line: Mapping[str, Any]) -> Address:
     return Address(**line["address"])
 
 
-def _from_json(line: Mapping[str, Any], tokens: Tokens | None) -> Trajectory:
+def from_json(line: Mapping[str, Any], tokens: Tokens | None = None) -> Trajectory:
+    """What `to_json` gave, with its tokens put back."""
     return Trajectory(
         address=_address(line),
         question=line["question"],

@@ -109,7 +109,7 @@ class Tokenizer:
         folder = Path(folder)
         folder.mkdir(parents=True, exist_ok=True)
         atomic.write_text(folder / "tokenizer.json", self._backend.to_str(pretty=True))
-        atomic.write_json(folder / "tokenizer_config.json", self._config)
+        atomic.write_json(folder / "tokenizer_config.json", {**self._config, **self._names})
         if self._template is not None:
             atomic.write_text(folder / "chat_template.jinja", self._template)
 
@@ -215,7 +215,7 @@ class Tokenizer:
         if self._special_pattern is None:
             return text
         # A match that begins inside another one appears once that one is broken.
-        while (broken := self._special_pattern.sub(lambda match: f"{match[0][0]} {match[0][1:]}", text)) != text:
+        while (broken := self._special_pattern.sub(r"\g<0> ", text)) != text:
             text = broken
         return text
 
@@ -229,7 +229,9 @@ class Tokenizer:
         ]
         if not strings:
             return None
-        return re.compile("|".join(re.escape(text) for text in sorted(strings, key=len, reverse=True)))
+        # Each matches up to and including its first sign that shows; the space goes behind that.
+        cut = {text: len(text) - len(text.lstrip()) + 1 for text in strings}
+        return re.compile("|".join(f"(?:{re.escape(text[:at])})(?={re.escape(text[at:])})" for text, at in cut.items()))
 
     # --- training ---------------------------------------------------------------------------------------------------
 

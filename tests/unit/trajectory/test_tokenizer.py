@@ -178,6 +178,17 @@ def test_further_ends_come_from_the_generation_config(tokenizer: Tokenizer, tmp_
     assert Tokenizer.load(tmp_path).eos_ids == (*tokenizer.eos_ids, tokenizer.pad_id)
 
 
+def test_a_special_token_may_be_written_as_an_object(tokenizer: Tokenizer, tmp_path: Path) -> None:
+    tokenizer.save(tmp_path)
+    path = tmp_path / "tokenizer_config.json"
+    plain = path.read_text()
+    path.write_text(json.dumps({**json.loads(plain), "eos_token": {"__type": "AddedToken", "content": "<|end|>"}}))
+    again = Tokenizer.load(tmp_path)
+    assert again.eos_ids == tokenizer.eos_ids
+    again.save(tmp_path)
+    assert path.read_text() == plain
+
+
 @pytest.mark.parametrize(
     ("spoil", "said"),
     [
