@@ -1,0 +1,102 @@
+"""Folders that plain transformers loads, and folders that it can't."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from thincode.errors import ModelError
+from thincode.training.models import ModelSettings, load, save
+
+pytestmark = pytest.mark.train
+
+
+class Tokenizer:
+    """Saves itself through transformers; what ours must do, too."""
+
+    def __init__(self) -> None:
+        from tokenizers import Tokenizer as Backend
+        from tokenizers import models, pre_tokenizers
+        from transformers import PreTrainedTokenizerFast
+
+        words = {"<pad>": 0, "<eos>": 1, **{str(digit): digit + 2 for digit in range(10)}}
+        backend = Backend(models.WordLevel(words, unk_token="<pad>"))
+        backend.pre_tokenizer = pre_tokenizers.Whitespace()
+        self.inner = PreTrainedTokenizerFast(tokenizer_object=backend, pad_token="<pad>", eos_token="<eos>")
+        self.inner.chat_template = "{{ messages[0]['content'] }}<eos>"
+
+    def save(self, folder: Path) -> None:
+        self.inner.save_pretrained(folder)
+
+
+def test_the_default_model_is_half_a_million_parameters() -> None:
+    from thincode.training.models import build
+
+    model = build(ModelSettings(), vocabulary=512, eos_id=1, pad_id=0, seed=0)
+    assert sum(parameter.numel() for parameter in model.parameters()) == 492_288
+
+
+def test_building_draws_from_the_seed_and_leaves_the_global_state() -> None:
+    import torch
+
+    from training_cases import difference, tiny_model
+
+    torch.manual_seed(3)
+    before = torch.get_rng_state()
+    one = tiny_model(seed=1)
+    assert torch.equal(before, torch.get_rng_state())
+    assert difference(one, tiny_model(seed=1)) == 0.0
+    assert difference(one, tiny_model(seed=2)) > 0.0
+
+
+def test_a_saved_model_loads_here_and_in_plain_transformers(tmp_path: Path) -> None:
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    from training_cases import difference, tiny_model
+
+    model = tiny_model()
+    save(model, Tokenizer(), tmp_path / "model")
+    save(tiny_model(seed=9), Tokenizer(), tmp_path / "model")
+    save(model, Tokenizer(), tmp_path / "model")
+    assert difference(model, load(str(tmp_path / "model"))) == 0.0
+    assert difference(model, AutoModelForCausalLM.from_pretrained(tmp_path / "model")) == 0.0
+    tokenizer = AutoTokenizer.from_pretrained(tmp_path / "model")
+    messages = [{"role": "user", "content": "1 2"}]
+    assert tokenizer.apply_chat_template(messages, tokenize=False) == "1 2<eos>"
+    assert tokenizer("1 2").input_ids == [3, 4]
+    assert [path.name for path in tmp_path.iterdir()] == ["model"]
+
+
+def test_a_save_that_fails_leaves_the_old_folder(tmp_path: Path) -> None:
+    from training_cases import difference, tiny_model
+
+    class Full:
+        def save(self, folder: Path) -> None:
+            raise OSError(28, "No space left on device")
+
+    model = tiny_model()
+    save(model, None, tmp_path / "model")
+    with pytest.raises(OSError, match="No space"):
+        save(tiny_model(seed=2), Full(), tmp_path / "model")
+    assert difference(model, load(str(tmp_path / "model"))) == 0.0
+    assert [path.name for path in tmp_path.iterdir()] == ["model"]
+
+
+def test_a_folder_without_configuration_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match=r"no config\.json; give the folder"):
+        load(str(tmp_path))
+
+
+def test_a_folder_without_weights_is_named(tmp_path: Path) -> None:
+    from training_cases import tiny_model
+
+    save(tiny_model(), None, tmp_path / "model")
+    (tmp_path / "model" / "model.safetensors").unlink()
+    with pytest.raises(ModelError, match=r"no weights .* fetch it again"):
+        load(str(tmp_path / "model"))
+
+
+def test_a_path_that_is_no_folder_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match="is no folder"):
+        load(str(tmp_path / "missing" / "deep"))
