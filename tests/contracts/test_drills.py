@@ -11,9 +11,9 @@ from dataclasses import replace
 import pytest
 
 from thincode.problems import Problem, WorkedSolution
-from thincode.problems.drills import families, split_of
+from thincode.problems.drills import Split, families, split_of
 from thincode.problems.sources import drills
-from thincode.problems.sources.drills import Settings, Split, Wordings
+from thincode.problems.sources.drills import Settings, Wordings
 
 EVERY = pytest.mark.parametrize("name", sorted(families()))
 FLAWED = pytest.mark.parametrize("name", sorted(n for n, f in families().items() if f.flaw))

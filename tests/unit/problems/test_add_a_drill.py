@@ -5,6 +5,9 @@ from __future__ import annotations
 import contextlib
 import io
 import re
+import subprocess
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -18,17 +21,19 @@ PAGE = Path(__file__).parents[3] / "docs" / "add-a-drill.md"
 
 
 @pytest.fixture
-def my_lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+def my_lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """The page's family as a file of somebody's package; gives the code that the page shows to look at it."""
-    file, look = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), flags=re.DOTALL)
-    (tmp_path / "my_lab").mkdir()
-    (tmp_path / "my_lab" / "__init__.py").touch()
-    (tmp_path / "my_lab" / "squares.py").write_text(file, encoding="utf-8")
+    page = PAGE.read_text(encoding="utf-8")
+    make, look = (re.search(rf"```{word}\n(.*?)```", page, flags=re.DOTALL)[1] for word in ("bash", "python"))  # type: ignore[index]
+    subprocess.run(["bash", "-euc", make], cwd=tmp_path, check=True, timeout=30)
     (tmp_path / "my_lab" / "nothing.py").touch()
     (tmp_path / "my_lab" / "broken.py").write_text("import no_such_package\n", encoding="utf-8")
     (tmp_path / "my_lab" / "odd.py").write_text("FAMILY = 3\n", encoding="utf-8")
     monkeypatch.syspath_prepend(tmp_path)
-    return str(look)
+    yield str(look)
+    family.cache_clear()
+    for name in [name for name in sys.modules if name.split(".")[0] == "my_lab"]:
+        del sys.modules[name]
 
 
 def test_the_example_prints_what_the_page_says(my_lab: str) -> None:

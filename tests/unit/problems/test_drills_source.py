@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from thincode.errors import DataError, RecipeError
 from thincode.problems import Problem
-from thincode.problems.drills import SPLITS, families, split_of
+from thincode.problems.drills import SPLITS, Split, families, split_of
 from thincode.problems.sources import drills
-from thincode.problems.sources.drills import Settings, Split, Wordings
+from thincode.problems.sources.drills import Settings, Wordings
 
 FLAWED = {name for name, family in families().items() if family.flaw}
 

@@ -13,8 +13,9 @@ import pytest
 
 from thincode.errors import MissingExtraError, RecipeError
 from thincode.problems import Problem, WorkedSolution
+from thincode.problems.drills import Split
 from thincode.problems.sources import gym
-from thincode.problems.sources.gym import FAMILIES, Settings, Split
+from thincode.problems.sources.gym import FAMILIES, Settings
 
 installed = pytest.mark.skipif(
     importlib.util.find_spec("reasoning_gym") is None, reason="needs reasoning-gym: pip install 'thincode[gym]'"

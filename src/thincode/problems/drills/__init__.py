@@ -8,6 +8,7 @@ from ._family import SPLITS as SPLITS
 from ._family import Family as Family
 from ._family import Flaw as Flaw
 from ._family import Params as Params
+from ._family import Split as Split
 from ._family import Step as Step
 from ._family import families as families
 from ._family import family as family

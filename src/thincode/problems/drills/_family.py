@@ -12,6 +12,7 @@ import hashlib
 import importlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from functools import cache
 from random import Random
 
@@ -27,7 +28,16 @@ Params = tuple[int, ...]
 Step = tuple[str, str | Block]
 """A sentence that states what the block will print, and the block: its source, or a function of earlier outputs."""
 
-SPLITS = {"train": 70, "rl": 15, "heldout": 15}
+
+class Split(StrEnum):
+    """Which problems of a family; no two splits share parameters."""
+
+    TRAIN = "train"
+    RL = "rl"
+    HELDOUT = "heldout"
+
+
+SPLITS = {Split.TRAIN: 70, Split.RL: 15, Split.HELDOUT: 15}
 """Percent of a family's parameters in each split."""
 
 
@@ -127,11 +137,9 @@ def family(name: str) -> Family:
     return found
 
 
-def split_of(key: str) -> str:
+def split_of(key: str) -> Split:
     """The split a key belongs to, whatever seed, count or level draws it."""
     place = int.from_bytes(hashlib.blake2b(key.encode(), digest_size=4).digest(), "big") % 100
-    for name, percent in SPLITS.items():
-        if place < percent:
-            return name
-        place -= percent
-    raise AssertionError("the splits cover 100 percent")
+    if place < SPLITS[Split.TRAIN]:
+        return Split.TRAIN
+    return Split.RL if place < SPLITS[Split.TRAIN] + SPLITS[Split.RL] else Split.HELDOUT

@@ -20,19 +20,11 @@ from pydantic import Field
 from ...errors import DataError, RecipeError
 from ...settings import settings
 from .. import Problem, WorkedSolution
-from ..drills import SPLITS, Family, Params, families, split_of
+from ..drills import Family, Params, Split, families, split_of
 from ..drills import family as family_named
 
 MISSES = 3000
 """So many draws in a row without a new problem, and a family counts as exhausted."""
-
-
-class Split(StrEnum):
-    """Which problems; no two splits share parameters."""
-
-    TRAIN = "train"
-    RL = "rl"
-    HELDOUT = "heldout"
 
 
 class Wordings(StrEnum):
@@ -168,6 +160,3 @@ def _problem(settings: Settings, name: str, params: Params, wording: int) -> Pro
             "level": str(settings.level),
         },
     )
-
-
-assert set(SPLITS) == set(Split)

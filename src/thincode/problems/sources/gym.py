@@ -12,7 +12,6 @@ import re
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field
-from enum import StrEnum
 from random import Random
 from typing import Annotated, Any
 
@@ -21,7 +20,7 @@ from pydantic import Field
 from ...errors import MissingExtraError, RecipeError
 from ...settings import settings
 from .. import Problem, WorkedSolution
-from ..drills import split_of
+from ..drills import Split, split_of
 
 FAMILIES = (
     "aiw",
@@ -48,14 +47,6 @@ FAMILIES = (
 
 DRAWS = 40
 """Draws per problem wanted, before a family counts as exhausted."""
-
-
-class Split(StrEnum):
-    """Which problems; no two splits share a question."""
-
-    TRAIN = "train"
-    RL = "rl"
-    HELDOUT = "heldout"
 
 
 @settings
