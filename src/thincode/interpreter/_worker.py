@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import _thread
 import ast
+import builtins
 import io
 import linecache
 import os
@@ -20,6 +21,9 @@ import traceback
 import types
 from collections.abc import Callable
 from typing import Any
+
+# Functions look their builtins up here: what a block does to the module `builtins` must not reach this file.
+globals()["__builtins__"] = dict(vars(builtins))
 
 HEAD = struct.Struct("!I16sQB")
 PREFIX = 4
@@ -46,6 +50,7 @@ class Output(io.FileIO):
         self.spill_at = spill_at
         self.tail_size = tail
         self.stale: frozenset[int] = frozenset()
+        self.muted = False
         self.start()
         self._put = os.write
         self._ident = _thread.get_ident
@@ -55,9 +60,13 @@ class Output(io.FileIO):
         self.dropped = 0
         self.tail = bytearray()
 
+    def unheard(self) -> bool:
+        """Whether the caller is a thread of an earlier block, whose words belong to no block."""
+        return self.muted or (bool(self.stale) and self._ident() in self.stale)
+
     def write(self, data: Any) -> int:
-        if self.stale and self._ident() in self.stale:
-            return len(data)  # a thread of an earlier block: its words belong to no block
+        if self.unheard():
+            return len(data)
         view = bytes(data)
         self.written += len(view)
         if self.written > self.spill_at:
@@ -89,6 +98,26 @@ class Output(io.FileIO):
         self.tail.clear()
 
 
+class Text(io.TextIOWrapper):
+    """`sys.stdout` and `sys.stderr`: a line at a time, so that direct writes to the descriptor keep their place."""
+
+    def __init__(self, raw: Output) -> None:
+        super().__init__(raw, "utf-8", errors="backslashreplace", newline="\n", line_buffering=True)  # type: ignore[arg-type]
+        self.raw_output = raw
+
+    def write(self, text: str) -> int:
+        # Here too: what a thread of an earlier block left in the buffer would go out with the next line.
+        return len(text) if self.raw_output.stale and self.raw_output.unheard() else super().write(text)
+
+    def forget(self) -> None:
+        """Drop what stands in the buffer."""
+        self.raw_output.muted = True
+        try:
+            self.flush()
+        finally:
+            self.raw_output.muted = False
+
+
 class Worker:
     """The loop over blocks of one process."""
 
@@ -107,13 +136,11 @@ class Worker:
             read=os.read, write=os.write, getpid=os.getpid, exit=os._exit, dup2=os.dup2, compile=compile, exec=exec,
             eval=eval, repr=repr, signal=signal.signal, mask=signal.pthread_sigmask, frames=sys._current_frames,
             threads=_thread._count, unpack=HEAD.unpack, pack=pack, waitpid=os.waitpid, kill=os.kill,
-            recursion=sys.getrecursionlimit(), alarm=signal.setitimer,
+            recursion=sys.getrecursionlimit(), alarm=signal.setitimer, settrace=sys.settrace,
+            setprofile=sys.setprofile,
         )  # fmt: skip
-        self.stdout = self.stderr = self._text()
+        self.stdout = self.stderr = Text(self.raw)
         self.fresh_namespace()
-
-    def _text(self) -> io.TextIOWrapper:
-        return io.TextIOWrapper(self.raw, "utf-8", errors="backslashreplace", newline="\n", line_buffering=True)
 
     def fresh_namespace(self) -> None:
         """A real `__main__` module, so that classes, pickling by name and `__name__` work as in a script."""
@@ -121,7 +148,11 @@ class Worker:
         sys.modules["__main__"] = main
         self.module = main
         self.namespace = main.__dict__
-        self.namespace["__builtins__"] = __builtins__
+        # The blocks' own copy of the builtins: they see what they patch, the standard library does not.
+        self.builtins = types.ModuleType("builtins")
+        self.builtins.__dict__.update(vars(builtins))
+        sys.modules["builtins"] = self.builtins
+        self.namespace["__builtins__"] = self.builtins
 
     # --- the wire --------------------------------------------------------------------------------------------------
 
@@ -167,6 +198,8 @@ class Worker:
                 answer = self._guarded(code)
             finally:
                 self.armed = False
+                self.saved.settrace(None)  # before anything else is called: a trace function would see it
+                self.saved.setprofile(None)
         except BaseException as error:  # an interrupt between the two lines above, or in the reporting itself
             answer = INTERRUPTED if isinstance(error, KeyboardInterrupt) else ERROR, type(error).__name__
         if self.saved.getpid() != self.pid:
@@ -181,12 +214,11 @@ class Worker:
         saved.dup2(self.output, 2)
         saved.signal(signal.SIGINT, self._interrupt)
         saved.mask(signal.SIG_SETMASK, ())
-        sys.settrace(None)
-        sys.setprofile(None)
         sys.setrecursionlimit(saved.recursion)
         if self.stdout.closed:
             self.raw = Output(spill_at=self.raw.spill_at, tail=self.raw.tail_size)
-            self.stdout = self.stderr = self._text()
+            self.stdout = self.stderr = Text(self.raw)
+        self.stdout.forget()
         sys.stdout = self.stdout
         sys.stderr = self.stderr
         sys.modules["__main__"] = self.module
