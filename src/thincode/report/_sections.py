@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ..runlog import duration
 from ..settings import leaves
 from ._charts import Bar, Mark, Series, bars, compact, intervals, lines, percent, scatter, split
 from ._figures import (
@@ -78,14 +79,6 @@ def time_split(run: Run) -> Plot | None:
     names = ", ".join(f"{label(name)} {duration(seconds)}" for name, seconds in run.timing.items())
     caption = f"{duration(total)} in all: {names}."
     return Plot("Where the time went", split(f"Where the time went, {duration(total)} in all", parts), caption)
-
-
-def duration(seconds: float) -> str:
-    """Seconds as people say them."""
-    if seconds < 90:
-        return f"{seconds:.3g} s"
-    minutes = seconds / 60
-    return f"{minutes:.1f} min" if minutes < 90 else f"{minutes / 60:.1f} h"
 
 
 def data(run: Run) -> Section | None:
