@@ -47,7 +47,8 @@ def result(run: Run) -> Section | None:
     first, last = measured[0].figures[metric], measured[-1].figures[metric]
     samples = f"{measured[-1].problems:,} problems, {measured[-1].samples:,} samples each"
     lead = f"{measured[-1].label}: {said(last)} {metric} on {samples}."
-    if len(measured) > 1:
+    lead += f" {last.note.capitalize()}." if last.value is None and last.note else ""
+    if len(measured) > 1 and first.value is not None and last.value is not None:
         lead = f"{metric} went from {said(first)} ({measured[0].label}) to {said(last)} ({measured[-1].label}) on {samples}."
     text = compact if last.unit else percent
     plot = Plot(
@@ -120,8 +121,7 @@ def scores(run: Run) -> Section | None:
     """Every overall figure of the checkpoints, and the headline by group of problems."""
     if not any(c.figures for c in run.checkpoints):
         return None
-    own = ("Grounding", "Recovery", "Outputs replaced")
-    table = figures_table(run, [group for group, _ in GROUPS if group not in own] + ["Other"])
+    table = figures_table(run, [*(group for group, _ in GROUPS), "Other"])
     plots = []
     metric = headline_metric(run)
     tags = dict.fromkeys(
@@ -151,7 +151,9 @@ def _group_section(
 ) -> Section | None:
     names = dict.fromkeys(f.name for c in run.checkpoints for f in c.figures.values() if f.group is None)
     inside = [name for name in names if group_of(name) == group]
-    shares = [n for n in inside if all(not c.figures[n].unit for c in run.checkpoints if n in c.figures)]
+    shares = [
+        n for n in inside if "/" not in n and all(not c.figures[n].unit for c in run.checkpoints if n in c.figures)
+    ]
     if not inside:
         return None
     rows = [beside, *shares] if beside and shares else shares
@@ -231,8 +233,11 @@ def recovery(run: Run) -> Section | None:
 def efficiency(run: Run) -> Section | None:
     """Accuracy against tokens."""
     metric = headline_metric(run)
-    names = [n for n in dict.fromkeys(n for c in run.checkpoints for n in c.figures) if "token" in n and "/" not in n]
-    names.sort(key=lambda n: ("share" in n, "generated" not in n, "output" in n))
+    lengths = {
+        f.name: f.unit for c in run.checkpoints for f in c.figures.values() if f.unit in ("tokens", "characters")
+    }
+    # What the model wrote costs; outputs come with it, and parts of the trajectories are another question.
+    names = sorted((n for n in lengths if "/" not in n), key=lambda n: (n != "generated", "output" in n))
     if metric is None or not names:
         return None
     style = styles(run.checkpoints)
@@ -244,7 +249,9 @@ def efficiency(run: Run) -> Section | None:
     if not series:
         return None
     title = "Accuracy against tokens"
-    chart = scatter(title, series, x_label=f"{name_of(names[0])}, mean of one trajectory", y_label=metric)
+    chart = scatter(
+        title, series, x_label=f"{lengths[names[0]]} {name_of(names[0])}, mean of a trajectory", y_label=metric
+    )
     return Section(
         "efficiency", "Efficiency", "What an answer costs: up and to the left is better.", [Plot(title, chart)]
     )

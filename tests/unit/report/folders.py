@@ -11,6 +11,7 @@ from thincode import atomic
 from thincode.evaluation import Estimate, Scorecard
 from thincode.runlog import Log, RunFolder
 from thincode.trajectory import Address, Block, BlockStatus, EndReason, Segment, SegmentKind, Trajectory
+from thincode.trajectory.store import Store
 
 RECIPE = {"name": "small run", "seed": 5, "rl": {"algorithm": "grpo"}}
 
@@ -38,11 +39,10 @@ def trajectory(
     return Trajectory(address, f"What is {answer}? {text}", "thinc", "", segments, EndReason.FINISHED, answer)
 
 
-def record(one: Trajectory, *, correct: bool = True, tags: Mapping[str, str] | None = None) -> dict[str, Any]:
-    """What a store writes, without ids."""
-    fields = {key: value for key, value in dataclasses.asdict(one).items() if key != "tokens"}
+def notes(*, correct: bool = True, tags: Mapping[str, str] | None = None) -> dict[str, Any]:
+    """What the loops write beside a trajectory."""
     grade = {"correct": correct, "reason": "equal_integer" if correct else "different"}
-    return {**fields, "gold": "42", "tags": dict(tags or {"family": "echo"}), "grade": grade, "reward": float(correct)}
+    return {"gold": "42", "tags": dict(tags or {"family": "echo"}), "grade": grade, "reward": {"total": float(correct)}}
 
 
 def write_log(path: Path, records: Sequence[Any]) -> None:
@@ -53,12 +53,21 @@ def write_log(path: Path, records: Sequence[Any]) -> None:
     log.close()
 
 
-def write_checkpoint(folder: Path, estimates: Sequence[Estimate], records: Sequence[Any], **details: Any) -> None:
+def write_trajectories(folder: Path, trajectories: Sequence[Trajectory]) -> None:
+    """A store."""
+    with Store(folder) as store:
+        for one in trajectories:
+            store.append(one, notes())
+
+
+def write_checkpoint(
+    folder: Path, estimates: Sequence[Estimate], trajectories: Sequence[Trajectory], **details: Any
+) -> None:
     """One evaluated checkpoint."""
     folder.mkdir(parents=True)
     card = Scorecard(folder.name, problems=10, samples=2, estimates=estimates, details=details)
     atomic.write_json(folder / "scorecard.json", dataclasses.asdict(card))
-    write_log(folder / "trajectories.jsonl", records)
+    write_trajectories(folder, trajectories)
 
 
 def rl_rows(stages: Mapping[str, int], *, restart: bool = False) -> list[dict[str, Any]]:
@@ -100,12 +109,12 @@ def write_pipeline(folder: Path, *, hostile: str = "") -> Path:
             Estimate(f"avg@2/family=echo{hostile}", share, n=5),
             Estimate("avg@2/family=sum", share, n=5),
             Estimate("grounded", share or None, n=10 if share else 0),
-            Estimate("grounded_chance", 0.125, n=10),
+            Estimate("grounded by chance", 0.125, n=10),
             *(Estimate(f"recovery@{k}", None if k > 2 else 0.5, n=0 if k > 2 else 4) for k in range(1, 6)),
-            Estimate("tokens_generated", 120 + order, n=20, unit="tokens"),
+            Estimate("generated", 120 + order, n=20, unit="tokens"),
         ]
-        records = [record(trajectory(f"p{n}{hostile}", text=hostile, stage=f"evaluate/{name}")) for n in range(3)]
-        write_checkpoint(folder / "evaluate" / f"{order}-{name}", estimates, records)
+        said = [trajectory(f"p{n}{hostile}", text=hostile, stage=f"evaluate/{name}") for n in range(3)]
+        write_checkpoint(folder / "evaluate" / f"{order}-{name}", estimates, said)
     gains = [dataclasses.asdict(Estimate("avg@2", 0.325, 0.2, 0.45, n=10))]
     atomic.write_json(folder / "evaluate" / "comparison.json", gains)
     return folder

@@ -79,7 +79,7 @@ def test_the_script_never_makes_markup_from_text() -> None:
 def test_lone_surrogates_and_control_characters_do_not_stop_the_page(tmp_path: Path) -> None:
     odd = "\ud800 \x00 \x1b[31m \ufffe"
     folders.write_log(tmp_path / "rl" / "metrics.jsonl", folders.rl_rows({f"rl-1{odd}": 3, "rl-2": 3}))
-    folders.write_log(tmp_path / "trajectories.jsonl", [folders.record(folders.trajectory("p", text=odd))])
+    folders.write_trajectories(tmp_path, [folders.trajectory("p", text=odd)])
     page = Page(build(tmp_path))
     assert odd in page.data[0]["q"]
     assert "training" in page.sections
