@@ -81,7 +81,8 @@ def group_of(name: str) -> str:
 
 def name_of(metric: str) -> str:
     """A metric's name as text."""
-    return NAMES.get(metric) or metric.replace("_", " ").replace("/", ", ")
+    known = NAMES.get(metric)
+    return known or re.sub(r"^end/", "ended: ", metric).replace("_", " ").replace("/", ", ")
 
 
 def said(figure: Figure | None, *, part: str = "value") -> str:

@@ -15,6 +15,8 @@ from ._read import Checkpoint, is_number, label
 
 LIMIT_CHARS = 40_000
 """Characters of one segment on the page; a longer one loses its middle, and the page says how much."""
+LIMIT_READ = 400_000_000
+"""Bytes of a training loop's records that are read; more would make people wait for what few of them look at."""
 INSERTED = {SegmentKind.OUTPUT: "interpreter", SegmentKind.NOTICE: "driver"}
 """Who wrote what the model did not."""
 
@@ -30,6 +32,8 @@ class Shelf:
     label: str
     total: int
     rows: Sequence[Mapping[str, Any]]
+    unread_bytes: int = 0
+    """Size of records that were left unread; `total` is not known then."""
 
 
 def read_shelves(folder: Path, checkpoints: Sequence[Checkpoint], *, limit_bytes: int) -> list[Shelf]:
@@ -40,6 +44,10 @@ def read_shelves(folder: Path, checkpoints: Sequence[Checkpoint], *, limit_bytes
     places = [place for place in places if (place[2] / store.LOG).is_file()]
     shelves, left = [], limit_bytes
     for index, (key, name, where, spans) in enumerate(places):
+        size = (where / store.LOG).stat().st_size
+        if size > LIMIT_READ and where not in known:
+            shelves.append(Shelf(key, name, 0, (), size))
+            continue
         shelf = _shelf(key, name, where, spans, left // (len(places) - index))
         left -= sum(len(json.dumps(row)) for row in shelf.rows)
         shelves.append(shelf)

@@ -141,8 +141,8 @@ def scores(run: Run) -> Section | None:
         rows = [name.partition("=")[2] for name in names]
         title = f"{metric} by {tag}"
         plots.append(Plot(title, intervals(title, rows, series_of(run, names), x_label=f"{metric}, 95% interval")))
-    curve = _by_k(run, r"pass", "Pass@k", "samples k", log2=True)
-    note = "Intervals are 95%, over problems. Tokens, calls and lines are means of one trajectory."
+    curve = _by_k(run, "pass", "samples k", log2=True)
+    note = "Intervals are 95%. Tokens, calls and lines are means of a trajectory. A cell's tooltip has its count and its note."
     return Section("scores", "Scores", "", [*plots, *curve], [table], note)
 
 
@@ -176,26 +176,26 @@ def causal(run: Run) -> Section | None:
     return _group_section(run, "Outputs replaced", "causal", "Causal use of outputs", lead, beside=headline_metric(run))
 
 
-def _by_k(run: Run, pattern: str, title: str, x_label: str, *, log2: bool = False) -> list[Plot]:
-    """One chart a metric whose name ends in `@k`, with a line for each checkpoint."""
+def _by_k(run: Run, pattern: str, x_label: str, *, log2: bool = False) -> list[Plot]:
+    """One chart for each metric that is measured at several k, with a line for each checkpoint."""
     style = styles(run.checkpoints)
     names = {f.name for c in run.checkpoints for f in c.figures.values() if f.group is None}
-    found: dict[str, list[int]] = {}
+    found: dict[tuple[str, str], list[int]] = {}
     for name in names:
-        match = re.fullmatch(rf"({pattern})@(\d+)", name)
-        if match:
-            found.setdefault(match[1], []).append(int(match[2]))
+        match = re.fullmatch(rf"({pattern})@(\d+)(.*)", name)
+        if match and int(match[2]):
+            found.setdefault((match[1], match[3]), []).append(int(match[2]))
     plots = []
-    for base, ks in sorted(found.items()):
-        ks = sorted(k for k in ks if k > 0)
+    for (before, after), unsorted in sorted(found.items()):
+        ks = sorted(unsorted)
         if len(ks) < 3:
             continue
         series = []
         for c in run.checkpoints:
-            figures = [(k, c.figures[f"{base}@{k}"]) for k in ks if f"{base}@{k}" in c.figures]
+            figures = [(k, c.figures[name]) for k in ks if (name := f"{before}@{k}{after}") in c.figures]
             marks = [Mark(k, f.value, f.low, f.high, f"n = {f.n:,}") for k, f in figures]
             series.append(Series(c.label, marks, style[c.key], dots=True))
-        shown = title if len(found) == 1 else name_of(base).capitalize() + "@k"
+        shown = name_of(f"{before}@k{after}").capitalize()
         chart = lines(
             shown, series, x_label=x_label, y_label="share", text=percent, x_ticks=ks, log2_x=log2, size=(480, 280)
         )
@@ -213,15 +213,14 @@ def recovery(run: Run) -> Section | None:
     )
     if not names:
         return None
+    kinds = dict.fromkeys(re.sub(r"@\d+", "@k", name) for name in names)
     rows: list[tuple[str, Sequence[Cell]]] = []
-    for base in dict.fromkeys(name.partition("@")[0] for name in names):
-        rows.append((name_of(base).capitalize(), ()))
-        inside = sorted((n for n in names if n.partition("@")[0] == base), key=lambda n: (len(n), n))
-        rows += [
-            (f"@{n.partition('@')[2]}", [cell(c.figures.get(n), count=True) for c in run.checkpoints]) for n in inside
-        ]
+    for kind in kinds:
+        rows += [(name_of(kind).capitalize(), ())] if len(kinds) > 1 else []
+        inside = sorted((n for n in names if re.sub(r"@\d+", "@k", n) == kind), key=lambda n: (len(n), n))
+        rows += [(name_of(n), [cell(c.figures.get(n), count=True) for c in run.checkpoints]) for n in inside]
     lead = "Among trajectories whose first k blocks all failed, the share that ends correct. Counts decide what it is worth."
-    plots = _by_k(run, r".*recover\w*", "Recovery@k", "first blocks that failed, k")
+    plots = _by_k(run, ".*recover.*", "first blocks that failed, k")
     table = Table(
         ["Figure", *(c.label for c in run.checkpoints)],
         rows,

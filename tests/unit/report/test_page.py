@@ -168,3 +168,22 @@ def test_a_very_long_segment_loses_its_middle_and_says_how_much(tmp_path: Path) 
     assert len(plan["x"]) < 41_000
     assert f"[… {plan['cut']:,} characters not on this page …]" in plan["x"]
     assert plan["cut"] + 40_000 == len("Print it. \n") + 100_000
+
+
+def test_training_records_that_would_take_long_to_read_are_named_and_left_out(
+    pipeline: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("thincode.report._records.LIMIT_READ", 100)
+    folders.write_trajectories(pipeline / "rl", [folders.trajectory("p0", stage="rl-1")])
+    page = Page(build(pipeline))
+    assert {row["c"] for row in page.data} == {"0-base", "1-sft", "2-final"}
+    assert "RL (training): 1." in page.text
+    assert "of records, not read for this page." in page.text
+
+
+def test_published_tables_are_whole() -> None:
+    from thincode.report._page import published
+
+    for title, source, table in published():
+        assert source.strip(), title
+        assert {len(cells) + 1 for _, cells in table.rows} == {len(table.head)}, title
