@@ -103,7 +103,7 @@ class Run:
     curves: Sequence[Curve]
     checkpoints: Sequence[Checkpoint]
     comparisons: Mapping[str, Sequence[Figure]]
-    """Paired gains, by folder."""
+    """Paired gains, by the folder they stand in."""
     begun: datetime | None
     """When the resolved recipe was written, by the date of its file."""
     missing: Sequence[str]
@@ -280,5 +280,6 @@ def _comparisons(folder: Path) -> dict[str, Sequence[Figure]]:
         items = raw.get("estimates") if isinstance(raw, Mapping) else raw
         figures = [figure for figure in map(_figure, items or []) if figure]
         if figures:
-            found[str(path.parent.relative_to(folder))] = figures
+            where = path.parent.relative_to(folder).name
+            found["" if where == "evaluate" else label(where)] = figures
     return found

@@ -60,8 +60,8 @@ def result(run: Run) -> Section | None:
     gains = [
         Table(
             ["Paired gain", "Gain", "Counted"],
-            [(f"{where}: {name_of(f.name)}", [gain(f), Cell(f"{f.n:,}")]) for f in figures],
-            "Same problems, same sample numbers on both sides; the interval is of the difference.",
+            [(f"{where}: {name_of(f.name)}" if where else name_of(f.name), [gain(f), Cell(f"{f.n:,}")]) for f in figures],
+            "Paired by problem; the interval is of the difference.",
         )
         for where, figures in run.comparisons.items()
     ]
