@@ -54,29 +54,35 @@ class Section:
 
 
 GROUPS = (
-    ("Accuracy", r"^(avg@|pass@|maj@|pass\^|accuracy)"),
-    ("Grounding", r"ground|^g[123]\b|chance"),
-    ("Recovery", r"recover"),
-    ("Outputs replaced", r"causal|swap|replac"),
+    ("Accuracy", r"^(avg@|pass@|maj@|pass\^|accuracy|sd over)"),
     ("Blocks", r"pass|block|flaw|calls|lines|code"),
-    ("Form and failures", r"format|adher|plan|post_?hoc|unverified|overlap|finished|truncat|answer"),
-    ("Length", r"token|length"),
+    ("Form and failures", r"format|plan|answered|void|^end/|post.hoc|unverified|overlap"),
+    ("Length", r"token|length|generated"),
 )
+"""Groups of the score table, in order; a figure belongs to the first that matches."""
+OWN = (
+    ("Grounding", r"ground|values shown"),
+    ("Recovery", r"recover|inject"),
+    ("Outputs replaced", r"causal|swap|replac"),
+)
+"""Groups with a section of their own; they are looked at first."""
 NAMES = {
     "grounded": "grounded in an output (G1)",
-    "grounded_last": "in the last output (G2)",
-    "grounded_computed": "not a literal of that block (G3)",
+    "grounded in last output": "grounded in the last (G2)",
+    "grounded by computing": "grounded by computing (G3)",
+    "grounded by chance": "chance level",
 }
 
 
 def group_of(name: str) -> str:
     """Where a figure belongs on the page."""
-    return next((group for group, pattern in GROUPS if re.search(pattern, name)), "Other")
+    return next((group for group, pattern in (*OWN, *GROUPS) if re.search(pattern, name)), "Other")
 
 
 def name_of(metric: str) -> str:
     """A metric's name as text."""
-    return NAMES.get(metric) or metric.replace("_", " ")
+    known = NAMES.get(metric)
+    return known or re.sub(r"^end/", "ended: ", metric).replace("_", " ").replace("/", ", ")
 
 
 def said(figure: Figure | None, *, part: str = "value") -> str:

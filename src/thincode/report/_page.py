@@ -18,11 +18,12 @@ from typing import Any
 from markupsafe import Markup
 
 from .. import atomic
+from ..runlog import duration
 from ..settings import read_yaml, write_yaml
 from ._figures import Cell, Table
 from ._read import Run, read_run
 from ._records import Shelf, read_shelves
-from ._sections import build_sections, duration, environment_rows, time_split
+from ._sections import build_sections, environment_rows, time_split
 
 
 def write(folder: Path, out: Path | None, *, limit_bytes: int) -> Path:
@@ -81,19 +82,23 @@ def policy(*, style: str, script: str) -> str:
 def facts(run: Run) -> list[tuple[str, str]]:
     """What ran, when, with what: whatever of it the run folder says."""
     wanted = {
-        "Started": ("started", "started_at", "date", "when"),
+        "Started": ("started",),
         "Seed": ("seed",),
         "Model": ("model", "base", "architecture"),
-        "Machine": ("machine", "device", "cpu", "platform"),
-        "Isolation": ("isolation", "tier", "isolation_tier"),
-        "thincode": ("thincode", "version"),
+        "Platform": ("platform",),
+        "CPUs": ("cpus",),
+        "Isolation": ("isolation",),
+        "thincode": ("thincode",),
         "Commit": ("commit",),
         "Python": ("python",),
+        "torch": ("torch",),
     }
-    found = [(name, next(run.facts(*keys), "")) for name, keys in wanted.items()]
+    found = {name: next(run.facts(*keys), "") for name, keys in wanted.items()}
+    if not found["Started"] and run.begun:
+        found["Started"] = f"{run.begun:%Y-%m-%d %H:%M} UTC, by the date of the recipe file"
     total = sum(run.timing.values())
-    took = [("Took", duration(total))] if total else []
-    return [(name, value) for name, value in found if value][:1] + took + [(n, v) for n, v in found if v][1:]
+    rows = {"Started": found.pop("Started"), "Took": duration(total) if total else "", **found}
+    return [(name, value) for name, value in rows.items() if value]
 
 
 def published() -> list[tuple[str, str, Table]]:

@@ -6,11 +6,12 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from ..errors import DataError, RunFolderError
-from ..runlog import read_log
+from ..runlog import FORMAT, read_log
 from ..settings import leaves, read_yaml
 
 
@@ -102,7 +103,9 @@ class Run:
     curves: Sequence[Curve]
     checkpoints: Sequence[Checkpoint]
     comparisons: Mapping[str, Sequence[Figure]]
-    """Paired gains, by folder."""
+    """Paired gains, by the folder they stand in."""
+    begun: datetime | None
+    """When the resolved recipe was written, by the date of its file."""
     missing: Sequence[str]
     """What a pipeline's folder has and this one lacks."""
 
@@ -137,6 +140,11 @@ def read_run(folder: Path) -> Run:
         raise RunFolderError(
             f"{folder}: nothing of a run in it; a run folder holds at least one of {', '.join(found)} or trajectories.jsonl"
         )
+    if (version := found["environment.json"].get("format", FORMAT)) > FORMAT:
+        raise RunFolderError(
+            f"{folder}: written by a newer thincode (run format {version}; this one reads up to {FORMAT}); "
+            "upgrade: pip install -U thincode"
+        )
     recipe = found["recipe.resolved.yaml"]
     return Run(
         folder=folder,
@@ -148,8 +156,13 @@ def read_run(folder: Path) -> Run:
         curves=curves,
         checkpoints=checkpoints,
         comparisons=_comparisons(folder),
+        begun=_written_at(folder / "recipe.resolved.yaml"),
         missing=[name for name, value in found.items() if not value],
     )
+
+
+def _written_at(path: Path) -> datetime | None:
+    return datetime.fromtimestamp(path.stat().st_mtime, UTC) if path.is_file() else None
 
 
 def is_number(value: Any) -> bool:
@@ -267,5 +280,6 @@ def _comparisons(folder: Path) -> dict[str, Sequence[Figure]]:
         items = raw.get("estimates") if isinstance(raw, Mapping) else raw
         figures = [figure for figure in map(_figure, items or []) if figure]
         if figures:
-            found[str(path.parent.relative_to(folder))] = figures
+            where = path.parent.relative_to(folder).name
+            found["" if where == "evaluate" else label(where)] = figures
     return found

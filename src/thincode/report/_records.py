@@ -5,17 +5,23 @@ from __future__ import annotations
 import hashlib
 import heapq
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..runlog import read_log
+from ..trajectory import Segment, SegmentKind, store
 from ._read import Checkpoint, is_number, label
 
 LIMIT_CHARS = 40_000
 """Characters of one segment on the page; a longer one loses its middle, and the page says how much."""
-AUTHORS = {"output": "interpreter", "notice": "driver"}
+LIMIT_READ = 400_000_000
+"""Bytes of a training loop's records that are read; more would make people wait for what few of them look at."""
+INSERTED = {SegmentKind.OUTPUT: "interpreter", SegmentKind.NOTICE: "driver"}
+"""Who wrote what the model did not."""
+
+Spans = Mapping[tuple[str, int], Sequence[Mapping[str, Any]]]
+"""By problem and sample: `output` (its number), `start` and `end` in that output's content."""
 
 
 @dataclass(frozen=True)
@@ -26,28 +32,34 @@ class Shelf:
     label: str
     total: int
     rows: Sequence[Mapping[str, Any]]
+    unread_bytes: int = 0
+    """Size of records that were left unread; `total` is not known then."""
 
 
 def read_shelves(folder: Path, checkpoints: Sequence[Checkpoint], *, limit_bytes: int) -> list[Shelf]:
     """Trajectories of every checkpoint, and those of the loops where they are kept; at most `limit_bytes` in all."""
-    places = [(c.key, c.label, c.folder, c.details) for c in checkpoints]
+    places = [(c.key, c.label, c.folder, _spans(c.details)) for c in checkpoints]
     known = {c.folder for c in checkpoints}
     places += [(n, f"{label(n)} (training)", folder / n, {}) for n in ("distill", "rl") if folder / n not in known]
-    places = [place for place in places if (place[2] / "trajectories.jsonl").is_file()]
+    places = [place for place in places if (place[2] / store.LOG).is_file()]
     shelves, left = [], limit_bytes
-    for index, (key, name, where, details) in enumerate(places):
-        shelf = _shelf(key, name, where, details, left // (len(places) - index))
+    for index, (key, name, where, spans) in enumerate(places):
+        size = (where / store.LOG).stat().st_size
+        if size > LIMIT_READ and where not in known:
+            shelves.append(Shelf(key, name, 0, (), size))
+            continue
+        shelf = _shelf(key, name, where, spans, left // (len(places) - index))
         left -= sum(len(json.dumps(row)) for row in shelf.rows)
         shelves.append(shelf)
     return shelves
 
 
-def _shelf(key: str, name: str, folder: Path, details: Mapping[str, Any], limit_bytes: int) -> Shelf:
+def _shelf(key: str, name: str, folder: Path, spans: Spans, limit_bytes: int) -> Shelf:
     """Keep the records whose problem hashes lowest, so that every checkpoint shows the same problems."""
     heap: list[tuple[int, int, int, dict[str, Any]]] = []
     size = total = 0
-    for index, record in enumerate(_records(folder)):
-        row = _row(record, key, details)
+    for index, record in enumerate(store.read(folder, ids=False)):
+        row = _row(record, key, spans)
         total += 1
         digest = hashlib.blake2b(f"{row['p']}\0{row['n']}".encode("utf-8", "replace"), digest_size=6).digest()
         weight = len(json.dumps(row))
@@ -58,67 +70,46 @@ def _shelf(key: str, name: str, folder: Path, details: Mapping[str, Any], limit_
     return Shelf(key, name, total, [row for _, _, _, row in sorted(heap, key=lambda item: item[1])])
 
 
-def _records(folder: Path) -> Iterator[dict[str, Any]]:
-    """One flat mapping a record: the trajectory's fields, its address's, and what was annotated."""
-    for line in read_log(folder / "trajectories.jsonl"):
-        flat: dict[str, Any] = {}
-        for part in (line.get("trajectory"), line.get("annotations"), line, (line.get("address"))):
-            flat |= part if isinstance(part, Mapping) else {}
-        if isinstance(flat.get("address"), Mapping):
-            flat |= flat["address"]
-        yield flat
-
-
-def _row(record: Mapping[str, Any], shelf: str, details: Mapping[str, Any]) -> dict[str, Any]:
-    grade = record.get("grade")
-    tags = record.get("tags")
+def _row(record: store.Record, shelf: str, spans: Spans) -> dict[str, Any]:
+    one, notes = record.trajectory, record.annotations
+    address = one.address
+    grade, tags, reward = (notes.get(key) for key in ("grade", "tags", "reward"))
     grade = grade if isinstance(grade, Mapping) else {}
-    tags = tags if isinstance(tags, Mapping) else {}
-    raw = [part for part in record.get("segments") or [] if isinstance(part, Mapping)]
-    segments = [_segment(part) for part in raw]
-    _mark_answer(segments, record.get("answer"))
-    problem, sample = str(record.get("problem", "")), record.get("sample", 0)
-    _mark_grounds(segments, raw, _grounds(details, problem, sample, record))
-    reward = record.get("reward")
     reward = reward.get("total") if isinstance(reward, Mapping) else reward
+    segments = [_segment(part) for part in one.segments]
+    _mark_answer(segments, one.answer)
+    _mark_grounds(segments, spans.get((address.problem, address.sample), ()))
     return {
         "c": shelf,
-        "g": str(record.get("stage") or ""),
-        "e": record.get("step"),
-        "p": problem,
-        "n": sample,
-        "q": _cut(str(record.get("question", "")))[0],
-        "a": record.get("answer"),
-        "o": record.get("gold"),
+        "g": address.stage,
+        "e": address.step,
+        "p": address.problem,
+        "n": address.sample,
+        "q": _cut(one.question)[0],
+        "a": one.answer,
+        "o": notes.get("gold"),
         "ok": grade.get("correct") if isinstance(grade.get("correct"), bool) else None,
         "why": str(grade.get("reason") or ""),
-        "end": str(record.get("end") or ""),
-        "t": {str(key): str(value) for key, value in tags.items()},
+        "end": str(one.end),
+        "t": {str(key): str(value) for key, value in tags.items()} if isinstance(tags, Mapping) else {},
         "r": reward if is_number(reward) else None,
         "s": segments,
     }
 
 
-def _segment(part: Mapping[str, Any]) -> dict[str, Any]:
-    kind, full = str(part.get("kind", "")), str(part.get("text", ""))
-    text, cut = _cut(full)
-    found: dict[str, Any] = {"k": kind, "x": text}
-    if kind in AUTHORS:
-        found["w"] = AUTHORS[kind]
+def _segment(part: Segment) -> dict[str, Any]:
+    text, cut = _cut(part.text)
+    found: dict[str, Any] = {"k": str(part.kind), "x": text}
+    if part.kind in INSERTED:
+        found["w"] = INSERTED[part.kind]
     if cut:
         found["cut"] = cut
-    content = str(part.get("content") or "")
-    at = text.find(content) if content and kind in ("code", "output") else -1
+    at = text.find(part.content) if part.content and part.kind in (SegmentKind.CODE, SegmentKind.OUTPUT) else -1
     if at >= 0:
-        found["in"] = [at, at + len(content)]
-    block = part.get("block")
-    if isinstance(block, Mapping):
-        found["b"] = {
-            "s": str(block.get("status", "")),
-            "d": str(block.get("detail") or ""),
-            "t": block.get("wall_s") if is_number(block.get("wall_s")) else None,
-            "c": block.get("cut_chars") or 0,
-        }
+        found["in"] = [at, at + len(part.content)]
+    if part.block is not None:
+        block = part.block
+        found["b"] = {"s": str(block.status), "d": block.detail, "t": block.wall_s, "c": block.cut_chars}
     return found
 
 
@@ -158,27 +149,18 @@ def _closing_brace(text: str, at: int) -> int:
     return len(text)
 
 
-def _grounds(details: Mapping[str, Any], problem: str, sample: Any, record: Mapping[str, Any]) -> list[Any]:
-    """Spans that ground this trajectory's answer, as (segment, start, end) in the segment's content."""
-    spans = details.get("grounding_spans") or details.get("spans") or {}
-    if not isinstance(spans, Mapping):
-        return []
-    step, stage = record.get("step"), record.get("stage")
-    for key in (f"{stage}/{step}/{problem}/{sample}", f"{problem}/{sample}"):
-        if isinstance(spans.get(key), Sequence):
-            return list(spans[key])
-    return []
+def _spans(details: Mapping[str, Any]) -> Spans:
+    """What the grounding metric stored: `{"grounded": [{"problem", "sample", "spans"}, …]}`, at the top or one level down."""
+    inner = [value for value in details.values() if isinstance(value, Mapping)]
+    items = next((found for part in (details, *inner) if isinstance(found := part.get("grounded"), list)), [])
+    return {(str(item["problem"]), int(item["sample"])): item["spans"] for item in items}
 
 
-def _mark_grounds(segments: Sequence[dict[str, Any]], raw: Sequence[Mapping[str, Any]], spans: Sequence[Any]) -> None:
+def _mark_grounds(segments: Sequence[dict[str, Any]], spans: Sequence[Mapping[str, Any]]) -> None:
+    outputs = [part for part in segments if part["k"] == SegmentKind.OUTPUT]
     for span in spans:
-        if isinstance(span, Mapping):
-            span = [span.get(key) for key in ("segment", "start", "end")]
-        if not (isinstance(span, Sequence) and len(span) == 3 and all(isinstance(part, int) for part in span)):
-            continue
-        index, start, end = span
-        if not 0 <= index < len(segments) or segments[index].get("cut"):
-            continue
-        shift = segments[index].get("in", [0])[0]
-        if 0 <= start < end <= len(str(raw[index].get("content") or raw[index].get("text") or "")):
-            segments[index].setdefault("h", []).append([start + shift, end + shift])
+        number, start, end = span["output"], span["start"], span["end"]
+        if number < len(outputs) and "in" in outputs[number]:
+            first, last = outputs[number]["in"]
+            if 0 <= start < end <= last - first:
+                outputs[number].setdefault("h", []).append([first + start, first + end])

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ..runlog import duration
 from ..settings import leaves
 from ._charts import Bar, Mark, Series, bars, compact, intervals, lines, percent, scatter, split
 from ._figures import (
@@ -46,7 +47,8 @@ def result(run: Run) -> Section | None:
     first, last = measured[0].figures[metric], measured[-1].figures[metric]
     samples = f"{measured[-1].problems:,} problems, {measured[-1].samples:,} samples each"
     lead = f"{measured[-1].label}: {said(last)} {metric} on {samples}."
-    if len(measured) > 1:
+    lead += f" {last.note.capitalize()}." if last.value is None and last.note else ""
+    if len(measured) > 1 and first.value is not None and last.value is not None:
         lead = f"{metric} went from {said(first)} ({measured[0].label}) to {said(last)} ({measured[-1].label}) on {samples}."
     text = compact if last.unit else percent
     plot = Plot(
@@ -58,8 +60,8 @@ def result(run: Run) -> Section | None:
     gains = [
         Table(
             ["Paired gain", "Gain", "Counted"],
-            [(f"{where}: {name_of(f.name)}", [gain(f), Cell(f"{f.n:,}")]) for f in figures],
-            "Same problems, same sample numbers on both sides; the interval is of the difference.",
+            [(f"{where}: {name_of(f.name)}" if where else name_of(f.name), [gain(f), Cell(f"{f.n:,}")]) for f in figures],
+            "Paired by problem; the interval is of the difference.",
         )
         for where, figures in run.comparisons.items()
     ]
@@ -78,14 +80,6 @@ def time_split(run: Run) -> Plot | None:
     names = ", ".join(f"{label(name)} {duration(seconds)}" for name, seconds in run.timing.items())
     caption = f"{duration(total)} in all: {names}."
     return Plot("Where the time went", split(f"Where the time went, {duration(total)} in all", parts), caption)
-
-
-def duration(seconds: float) -> str:
-    """Seconds as people say them."""
-    if seconds < 90:
-        return f"{seconds:.3g} s"
-    minutes = seconds / 60
-    return f"{minutes:.1f} min" if minutes < 90 else f"{minutes / 60:.1f} h"
 
 
 def data(run: Run) -> Section | None:
@@ -127,8 +121,7 @@ def scores(run: Run) -> Section | None:
     """Every overall figure of the checkpoints, and the headline by group of problems."""
     if not any(c.figures for c in run.checkpoints):
         return None
-    own = ("Grounding", "Recovery", "Outputs replaced")
-    table = figures_table(run, [group for group, _ in GROUPS if group not in own] + ["Other"])
+    table = figures_table(run, [*(group for group, _ in GROUPS), "Other"])
     plots = []
     metric = headline_metric(run)
     tags = dict.fromkeys(
@@ -148,8 +141,8 @@ def scores(run: Run) -> Section | None:
         rows = [name.partition("=")[2] for name in names]
         title = f"{metric} by {tag}"
         plots.append(Plot(title, intervals(title, rows, series_of(run, names), x_label=f"{metric}, 95% interval")))
-    curve = _by_k(run, r"pass", "Pass@k", "samples k", log2=True)
-    note = "Intervals are 95%, over problems. Tokens, calls and lines are means of one trajectory."
+    curve = _by_k(run, "pass", "samples k", log2=True)
+    note = "Intervals are 95%. Tokens, calls and lines are means of a trajectory. A cell's tooltip has its count and its note."
     return Section("scores", "Scores", "", [*plots, *curve], [table], note)
 
 
@@ -158,7 +151,9 @@ def _group_section(
 ) -> Section | None:
     names = dict.fromkeys(f.name for c in run.checkpoints for f in c.figures.values() if f.group is None)
     inside = [name for name in names if group_of(name) == group]
-    shares = [n for n in inside if all(not c.figures[n].unit for c in run.checkpoints if n in c.figures)]
+    shares = [
+        n for n in inside if "/" not in n and all(not c.figures[n].unit for c in run.checkpoints if n in c.figures)
+    ]
     if not inside:
         return None
     rows = [beside, *shares] if beside and shares else shares
@@ -181,26 +176,26 @@ def causal(run: Run) -> Section | None:
     return _group_section(run, "Outputs replaced", "causal", "Causal use of outputs", lead, beside=headline_metric(run))
 
 
-def _by_k(run: Run, pattern: str, title: str, x_label: str, *, log2: bool = False) -> list[Plot]:
-    """One chart a metric whose name ends in `@k`, with a line for each checkpoint."""
+def _by_k(run: Run, pattern: str, x_label: str, *, log2: bool = False) -> list[Plot]:
+    """One chart for each metric that is measured at several k, with a line for each checkpoint."""
     style = styles(run.checkpoints)
     names = {f.name for c in run.checkpoints for f in c.figures.values() if f.group is None}
-    found: dict[str, list[int]] = {}
+    found: dict[tuple[str, str], list[int]] = {}
     for name in names:
-        match = re.fullmatch(rf"({pattern})@(\d+)", name)
-        if match:
-            found.setdefault(match[1], []).append(int(match[2]))
+        match = re.fullmatch(rf"({pattern})@(\d+)(.*)", name)
+        if match and int(match[2]):
+            found.setdefault((match[1], match[3]), []).append(int(match[2]))
     plots = []
-    for base, ks in sorted(found.items()):
-        ks = sorted(k for k in ks if k > 0)
+    for (before, after), unsorted in sorted(found.items()):
+        ks = sorted(unsorted)
         if len(ks) < 3:
             continue
         series = []
         for c in run.checkpoints:
-            figures = [(k, c.figures[f"{base}@{k}"]) for k in ks if f"{base}@{k}" in c.figures]
+            figures = [(k, c.figures[name]) for k in ks if (name := f"{before}@{k}{after}") in c.figures]
             marks = [Mark(k, f.value, f.low, f.high, f"n = {f.n:,}") for k, f in figures]
             series.append(Series(c.label, marks, style[c.key], dots=True))
-        shown = title if len(found) == 1 else name_of(base).capitalize() + "@k"
+        shown = name_of(f"{before}@k{after}").capitalize()
         chart = lines(
             shown, series, x_label=x_label, y_label="share", text=percent, x_ticks=ks, log2_x=log2, size=(480, 280)
         )
@@ -218,15 +213,14 @@ def recovery(run: Run) -> Section | None:
     )
     if not names:
         return None
+    kinds = dict.fromkeys(re.sub(r"@\d+", "@k", name) for name in names)
     rows: list[tuple[str, Sequence[Cell]]] = []
-    for base in dict.fromkeys(name.partition("@")[0] for name in names):
-        rows.append((name_of(base).capitalize(), ()))
-        inside = sorted((n for n in names if n.partition("@")[0] == base), key=lambda n: (len(n), n))
-        rows += [
-            (f"@{n.partition('@')[2]}", [cell(c.figures.get(n), count=True) for c in run.checkpoints]) for n in inside
-        ]
+    for kind in kinds:
+        rows += [(name_of(kind).capitalize(), ())] if len(kinds) > 1 else []
+        inside = sorted((n for n in names if re.sub(r"@\d+", "@k", n) == kind), key=lambda n: (len(n), n))
+        rows += [(name_of(n), [cell(c.figures.get(n), count=True) for c in run.checkpoints]) for n in inside]
     lead = "Among trajectories whose first k blocks all failed, the share that ends correct. Counts decide what it is worth."
-    plots = _by_k(run, r".*recover\w*", "Recovery@k", "first blocks that failed, k")
+    plots = _by_k(run, ".*recover.*", "first blocks that failed, k")
     table = Table(
         ["Figure", *(c.label for c in run.checkpoints)],
         rows,
@@ -238,8 +232,11 @@ def recovery(run: Run) -> Section | None:
 def efficiency(run: Run) -> Section | None:
     """Accuracy against tokens."""
     metric = headline_metric(run)
-    names = [n for n in dict.fromkeys(n for c in run.checkpoints for n in c.figures) if "token" in n and "/" not in n]
-    names.sort(key=lambda n: ("share" in n, "generated" not in n, "output" in n))
+    lengths = {
+        f.name: f.unit for c in run.checkpoints for f in c.figures.values() if f.unit in ("tokens", "characters")
+    }
+    # What the model wrote costs; outputs come with it, and parts of the trajectories are another question.
+    names = sorted((n for n in lengths if "/" not in n), key=lambda n: (n != "generated", "output" in n))
     if metric is None or not names:
         return None
     style = styles(run.checkpoints)
@@ -251,7 +248,9 @@ def efficiency(run: Run) -> Section | None:
     if not series:
         return None
     title = "Accuracy against tokens"
-    chart = scatter(title, series, x_label=f"{name_of(names[0])}, mean of one trajectory", y_label=metric)
+    chart = scatter(
+        title, series, x_label=f"{lengths[names[0]]} {name_of(names[0])}, mean of a trajectory", y_label=metric
+    )
     return Section(
         "efficiency", "Efficiency", "What an answer costs: up and to the left is better.", [Plot(title, chart)]
     )

@@ -69,7 +69,7 @@ PANELS = (
 )
 BOUNDARY_NOTE = (
     "Vertical lines mark where a stage begins. A stage may change the budget and the problems, so a jump of the reward at a "
-    "line comes from that, not from an update; held-out accuracy has its own fixed budget and problems."
+    "line comes from that, not from an update."
 )
 
 
