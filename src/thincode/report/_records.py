@@ -150,10 +150,8 @@ def _closing_brace(text: str, at: int) -> int:
 
 
 def _spans(details: Mapping[str, Any]) -> Spans:
-    """What the grounding metric stored: `{"grounded": [{"problem", "sample", "spans"}, …]}`, at the top or one level down."""
-    inner = [value for value in details.values() if isinstance(value, Mapping)]
-    items = next((found for part in (details, *inner) if isinstance(found := part.get("grounded"), list)), [])
-    return {(str(item["problem"]), int(item["sample"])): item["spans"] for item in items}
+    """What the grounding metric stored: `{"grounded": [{"problem", "sample", "spans"}, …]}`."""
+    return {(str(item["problem"]), int(item["sample"])): item["spans"] for item in details.get("grounded", ())}
 
 
 def _mark_grounds(segments: Sequence[dict[str, Any]], spans: Sequence[Mapping[str, Any]]) -> None:

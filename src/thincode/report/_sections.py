@@ -60,7 +60,10 @@ def result(run: Run) -> Section | None:
     gains = [
         Table(
             ["Paired gain", "Gain", "Counted"],
-            [(f"{where}: {name_of(f.name)}" if where else name_of(f.name), [gain(f), Cell(f"{f.n:,}")]) for f in figures],
+            [
+                (f"{where}: {name_of(f.name)}" if where else name_of(f.name), [gain(f), Cell(f"{f.n:,}")])
+                for f in figures
+            ],
             "Paired by problem; the interval is of the difference.",
         )
         for where, figures in run.comparisons.items()

@@ -84,8 +84,8 @@ def test_a_trajectory_keeps_its_text_authors_statuses_and_answer(pipeline: Path)
 def test_spans_that_ground_an_answer_are_marked_in_the_output(tmp_path: Path) -> None:
     one = folders.trajectory("p0")
     spans = [{"output": n, "start": a, "end": b, "status": "ok"} for n, a, b in ((1, 0, 2), (9, 0, 1), (1, 7, 9))]
-    grounding = {"grounded": [{"problem": "p0", "sample": 0, "spans": spans}]}
-    folders.write_checkpoint(tmp_path / "run", [], [one], grounding=grounding)
+    grounded = [{"problem": "p0", "sample": 0, "spans": spans}]
+    folders.write_checkpoint(tmp_path / "run", [], [one], grounded=grounded)
     output = Page(build(tmp_path / "run")).data[0]["s"][5]
     assert [output["x"][slice(*span)] for span in output["h"]] == ["42"]
 
