@@ -178,6 +178,32 @@ def test_further_ends_come_from_the_generation_config(tokenizer: Tokenizer, tmp_
     assert Tokenizer.load(tmp_path).eos_ids == (*tokenizer.eos_ids, tokenizer.pad_id)
 
 
+def test_ids_beyond_the_vocabulary_spell_nothing(tokenizer: Tokenizer) -> None:
+    """Models are often padded to more ids than their tokenizer has."""
+    assert streamed(tokenizer, [tokenizer.vocab_size + 5]) == tokenizer.decode([tokenizer.vocab_size + 5]) == ""
+
+
+@pytest.mark.parametrize(
+    ("template", "said"),
+    [
+        ([{"name": "tools", "template": "x"}, {"name": "default", "template": "{{ messages[0].content }}!"}], "1+1?!"),
+        ("{{ messages[0].content }}?", "1+1??"),
+    ],
+)
+def test_a_template_may_stand_in_the_config(tokenizer: Tokenizer, tmp_path: Path, template: object, said: str) -> None:
+    tokenizer.save(tmp_path)
+    with_inline_template(tmp_path, template)
+    assert Tokenizer.load(tmp_path).render_chat([{"role": "user", "content": "1+1?"}]) == said
+
+
+def test_a_template_that_drops_what_is_to_be_continued_is_named(tokenizer: Tokenizer, tmp_path: Path) -> None:
+    tokenizer.save(tmp_path)
+    (tmp_path / "chat_template.jinja").write_text("{{ messages[0].content }}")
+    chat = [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]
+    with pytest.raises(ModelError, match="drops the last message"):
+        Tokenizer.load(tmp_path).render_chat(chat, continue_final=True)
+
+
 def test_a_special_token_may_be_written_as_an_object(tokenizer: Tokenizer, tmp_path: Path) -> None:
     tokenizer.save(tmp_path)
     path = tmp_path / "tokenizer_config.json"
@@ -187,6 +213,12 @@ def test_a_special_token_may_be_written_as_an_object(tokenizer: Tokenizer, tmp_p
     assert again.eos_ids == tokenizer.eos_ids
     again.save(tmp_path)
     assert path.read_text() == plain
+
+
+def with_inline_template(folder: Path, template: object) -> None:
+    (folder / "chat_template.jinja").unlink()
+    path = folder / "tokenizer_config.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "chat_template": template}))
 
 
 @pytest.mark.parametrize(
@@ -199,6 +231,7 @@ def test_a_special_token_may_be_written_as_an_object(tokenizer: Tokenizer, tmp_p
         (lambda folder: (folder / "tokenizer_config.json").write_text("{}"), "add the key eos_token"),
         (lambda folder: (folder / "tokenizer_config.json").write_text('{"eos_token": "<x>"}'), "'<x>'"),
         (lambda folder: (folder / "chat_template.jinja").write_text("\n{% if %}"), "line 2"),
+        (lambda folder: with_inline_template(folder, 7), "chat_template is no text"),
     ],
 )
 def test_a_broken_folder_says_what_to_do(tokenizer: Tokenizer, tmp_path: Path, spoil, said: str) -> None:

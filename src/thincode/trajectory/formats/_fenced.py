@@ -132,8 +132,7 @@ class Fenced:
         found: list[Segment] = []
         at = 0
         while (block := self._next_block(text, at)) is not None:
-            before_first = first and not any(segment.kind is SegmentKind.CODE for segment in found)
-            found += _prose(SegmentKind.PLAN if before_first else SegmentKind.THOUGHT, text[at : block.open])
+            found += _prose(SegmentKind.PLAN if first and not found else SegmentKind.THOUGHT, text[at : block.open])
             found.append(Segment(SegmentKind.CODE, text[block.open : block.end], block.code))
             at = block.end
         if last:
