@@ -82,6 +82,17 @@ def test_a_seed_repeats_whoever_speaks_beside_it(opened: Callable[[], Any]) -> N
 
 
 @every_engine
+def test_another_seed_speaks_otherwise(opened: Callable[[], Any]) -> None:
+    engine = opened()
+    if not engine.speaks_ids:
+        pytest.skip("what a text engine makes of a seed is its own matter")
+    sinks = [Listener() for _ in range(4)]
+    for seed, sink in enumerate(sinks):
+        drive(engine, _speak(engine, 0, sink, seed=seed))
+    assert len({tuple(sink.ids) for sink in sinks}) == 4
+
+
+@every_engine
 def test_a_voice_goes_on_where_its_context_ends(opened: Callable[[], Any]) -> None:
     engine = opened()
     if not engine.speaks_ids:

@@ -189,7 +189,7 @@ class LocalEngine:
         for place, request in seated:
             self._seats.extend([None] * (place + 1 - len(self._seats)))
             row = self._seats[place] = request.voice.row
-            row.place, row.fed = place, 0
+            row.place = place
         del self._waiting[: len(seated)]
 
     def _close_ranks(self) -> None:

@@ -191,10 +191,9 @@ class _Block:
         try:
             if waited >= self.limits.grace_s:
                 self._last_cpu = self.process.cpu() - self.cpu_started
-                self.process.reins.send(b"k")
                 self.done.set_result((End.DIED, "killed", 0))
                 return
-            self.process.reins.send(b"i")
+            os.kill(self.process.pid, signal.SIGINT)  # its root does not reap it before we let go
         except OSError:
             pass  # it is dying already; the reins will say
         self.timer = self.loop.call_later(REPEAT_S, self._interrupt, why, waited + REPEAT_S)
@@ -229,28 +228,27 @@ class _Block:
 
     def _death(self) -> None:
         try:
-            status = self.process.reins.recv(4)
+            status = self.process.reins.recv(2)
         except BlockingIOError:
             return
         except OSError:
             status = b""
-        if len(status) < 4:
+        if len(status) < 2:
             # The root went without a word: killed from outside, or with the whole zygote.
             self._finish(End.LOST, "the session's processes are gone", 0)
         else:
-            self._finish(End.DIED, describe_status(int.from_bytes(status, "little")), 0)
+            self._finish(End.DIED, describe(by_signal=bool(status[0]), number=status[1]), 0)
 
     def _finish(self, end: End, detail: str, dropped: int) -> None:
         if not self.done.done():
             self.done.set_result((end, detail, dropped))
 
 
-def describe_status(status: int) -> str:
-    """A wait status in words: the signal's name, or the exit status."""
-    if os.WIFSIGNALED(status):
-        number = os.WTERMSIG(status)
-        try:
-            return signal.Signals(number).name
-        except ValueError:
-            return f"signal {number}"
-    return f"exit status {os.WEXITSTATUS(status)}"
+def describe(*, by_signal: bool, number: int) -> str:
+    """A death in words: the signal's name, or the exit status."""
+    if not by_signal:
+        return f"exit status {number}"
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"

@@ -102,7 +102,7 @@ class Text(io.TextIOWrapper):
     """`sys.stdout` and `sys.stderr`: a line at a time, so that direct writes to the descriptor keep their place."""
 
     def __init__(self, raw: Output) -> None:
-        super().__init__(raw, "utf-8", errors="backslashreplace", newline="\n", line_buffering=True)  # type: ignore[arg-type]
+        super().__init__(raw, "utf-8", errors="backslashreplace", newline="\n", line_buffering=True)
         self.raw_output = raw
 
     def write(self, text: str) -> int:
@@ -137,7 +137,7 @@ class Worker:
             eval=eval, repr=repr, signal=signal.signal, mask=signal.pthread_sigmask, frames=sys._current_frames,
             threads=_thread._count, unpack=HEAD.unpack, pack=pack, waitpid=os.waitpid, kill=os.kill,
             recursion=sys.getrecursionlimit(), alarm=signal.setitimer, settrace=sys.settrace,
-            setprofile=sys.setprofile,
+            setprofile=sys.setprofile, truncate=os.ftruncate, seek=os.lseek,
         )  # fmt: skip
         self.stdout = self.stderr = Text(self.raw)
         self.fresh_namespace()
@@ -218,12 +218,15 @@ class Worker:
         if self.stdout.closed:
             self.raw = Output(spill_at=self.raw.spill_at, tail=self.raw.tail_size)
             self.stdout = self.stderr = Text(self.raw)
+        self.raw.start()
+        self.raw.stale = frozenset(saved.frames()) - {self.main} if saved.threads() else frozenset()
         self.stdout.forget()
+        # The host did so too when it sent the block; a thread may have written since.
+        saved.truncate(self.output, 0)
+        saved.seek(self.output, 0, os.SEEK_SET)
         sys.stdout = self.stdout
         sys.stderr = self.stderr
         sys.modules["__main__"] = self.module
-        self.raw.start()
-        self.raw.stale = frozenset(saved.frames()) - {self.main} if saved.threads() else frozenset()
         self.count += 1
 
     def _after(self) -> None:

@@ -7,7 +7,7 @@
                 └── worker runs the blocks; a dormant copy of it may join it here
 
 A session's three descriptors go to the client: the channel (blocks and answers), the output (a memory file) and the
-reins (`i` interrupts the worker; closing them ends the session; the root sends the worker's wait status when it dies).
+reins (closing them ends the session; when the worker dies its root sends two bytes: by a signal or not, and which).
 """
 
 from __future__ import annotations
@@ -106,15 +106,25 @@ class Zygote:
         while True:
             short = len(self.pool) < self.orders.pool
             if short and not select.select([self.control], [], [], 0)[0]:
-                self.pool.append(self.fork())
-                continue
+                with contextlib.suppress(OSError):  # no room for one in advance; who asks will hear it
+                    self.pool.append(self.fork())
+                    continue
             request = self.control.recv(64)
             if not request:
                 return
-            descriptors = self.pool.pop(0) if self.pool else self.fork()
+            try:
+                descriptors = self.pool.pop(0) if self.pool else self.fork()
+            except OSError as error:
+                self.control.send(json.dumps({"failed": str(error)}).encode())
+                continue
             socket.send_fds(self.control, [request], descriptors)
             for descriptor in descriptors:
                 os.close(descriptor)
+
+    def return_to_own_pids(self) -> None:
+        """Let the next child start in our namespace again, or in one that is made for it."""
+        if self.own_pids >= 0:
+            isolation.call("setns", self.own_pids, isolation.NEWPID)
 
     def fork(self) -> list[int]:
         """A new session; its channel, output and reins."""
@@ -127,7 +137,13 @@ class Zygote:
             ours.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
         if self.own_pids >= 0:
             isolation.call("unshare", isolation.NEWPID)
-        pid = os.fork()
+        try:
+            pid = os.fork()
+        except OSError:
+            for descriptor in (ours.detach(), theirs.detach(), reins.detach(), held.detach(), output):
+                os.close(descriptor)
+            self.return_to_own_pids()
+            raise
         if pid == 0:
             try:
                 Root(self, theirs.detach(), output, held.detach()).start()
@@ -135,8 +151,7 @@ class Zygote:
                 traceback.print_exc()
             finally:
                 os._exit(70)
-        if self.own_pids >= 0:
-            isolation.call("setns", self.own_pids, isolation.NEWPID)
+        self.return_to_own_pids()
         theirs.close()
         held.close()
         return [ours.detach(), output, reins.detach()]
@@ -214,27 +229,25 @@ class Root:
         worker.Worker(channel, output, output_chars=orders.output_chars).serve(ready)
 
     def hold(self, pid: int) -> None:
-        """Interrupt when told; end the session when the worker or the client is gone."""
-        sock = socket.socket(fileno=self.reins)
+        """Say when the worker has died; end the session when the client lets go or is gone."""
         signal.signal(signal.SIGCHLD, lambda *_: None)
         wake_read, wake_write = os.pipe()
         os.set_blocking(wake_write, False)
         signal.set_wakeup_fd(wake_write, warn_on_full_buffer=False)
+        told = False
         while True:
-            ended, status = os.waitpid(pid, os.WNOHANG)
-            if ended:
-                self.kill_rest()
-                sock.send(status.to_bytes(4, "little"))
-                os._exit(0)
+            # Not reaped yet: while the client may still signal it, its number must not pass to another process.
+            ended = None if told else os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+            if ended is not None:
+                died = ended.si_code in (os.CLD_KILLED, os.CLD_DUMPED)
+                os.write(self.reins, bytes([died, ended.si_status & 0xFF]))
+                told = True
             readable, _, _ = select.select([self.reins, wake_read], [], [])
             if wake_read in readable:
                 os.read(wake_read, 4096)
             if self.reins in readable:
-                order = sock.recv(1)
-                if not order or order == b"k":
-                    self.kill_rest()
-                    os._exit(0)
-                os.kill(pid, signal.SIGINT)
+                self.kill_rest()
+                os._exit(0)
 
     def descendants(self) -> list[int]:
         """What to kill for the caller's descendants to be gone."""

@@ -161,20 +161,40 @@ def test_the_deterministic_schedule_waits_for_every_open_voice() -> None:
 
 def test_a_failed_step_is_an_infrastructure_error_and_the_engine_goes_on() -> None:
     model = tiny_model("qwen3", vocabulary=VOCABULARY)
-    engine, sink = opened(model=model), Listener()
+    engine, before, after = opened(model=model), Listener(), Listener()
 
     async def all_of_it() -> Any:
+        voice = await engine.voice(address(9))  # Idle while others fail; its cache must not be trusted afterwards.
+        await voice.generate(context([5, 6, 7]), sink=before, sampling=GREEDY, max_tokens=9, seed=0)
         bad = VOCABULARY + 5  # No such row in the embedding.
         failed = await asyncio.gather(
             say(engine, 0, Listener(), ids=[bad, 1]), say(engine, 1, Listener(), n=400), return_exceptions=True
         )
-        await say(engine, 2, sink)
+        await voice.generate(context([5, 6, 7, *before.ids]), sink=after, sampling=GREEDY, max_tokens=9, seed=0)
+        await voice.close()
         return failed
 
     for error in drive(engine, all_of_it()):
         assert isinstance(error, InfrastructureError)
         assert "generation step failed: IndexError" in str(error)
-    assert sink.ids == greedy_by_hand(model, [5, 6, 7], 20)
+    assert before.ids + after.ids == greedy_by_hand(model, [5, 6, 7], 18)
+
+
+def test_a_voice_may_be_asked_to_go_back() -> None:
+    model = tiny_model("qwen3", vocabulary=VOCABULARY)
+    engine = opened(model=model)
+    first = list(range(30))
+    asked = [first, first, first[:10], [*first[:5], 77, *first[6:]], [*first, 3, 4]]
+
+    async def back_and_forth() -> list[Listener]:
+        voice, sinks = await engine.voice(address(0)), [Listener() for _ in asked]
+        for ids, sink in zip(asked, sinks, strict=True):
+            await voice.generate(context(ids), sink=sink, sampling=GREEDY, max_tokens=6, seed=0)
+        await voice.close()
+        return sinks
+
+    for ids, sink in zip(asked, drive(engine, back_and_forth()), strict=True):
+        assert sink.ids == greedy_by_hand(model, ids, 6)
 
 
 def test_a_cancelled_episode_frees_its_row() -> None:

@@ -29,6 +29,9 @@ from .._zygote import Orders
 MAX_ASKED = 64
 """Session requests under way at once; a message holds three descriptors and the kernel bounds those in flight."""
 
+ASK_S = 300.0
+"""Seconds to wait for a session; the first one waits for the preload."""
+
 
 @settings
 class Settings:
@@ -106,12 +109,17 @@ class _Supervisor:
             message, descriptors = b"", []
         if not message:
             self._lose()
-        elif not descriptors:
-            self.isolation = json.loads(message)
+            return
+        told = {} if descriptors else json.loads(message)
+        if "layers" in told:
+            self.isolation = told
         elif self._waiting:
             future = self._waiting.pop(0)
             if not future.done():
-                future.set_result(list(descriptors))
+                if told:
+                    future.set_exception(InfrastructureError(f"no process for a session: {told['failed']}"))
+                else:
+                    future.set_result(list(descriptors))
                 return
             for descriptor in descriptors:  # nobody waits for this one any more
                 os.close(descriptor)
@@ -194,12 +202,18 @@ class PythonInterpreter:
                         self._supervisor = _Supervisor(self.settings, self.limits)
                     supervisor = self._supervisor
                 try:
-                    process = Process(await supervisor.ask())
+                    process = Process(await asyncio.wait_for(supervisor.ask(), ASK_S))
                 except InfrastructureError as error:
                     failure = error
                     continue
-                if await process.begin(seed):
-                    return process
+                except TimeoutError:
+                    raise InfrastructureError(f"the interpreter made no session in {ASK_S:g} s") from None
+                try:
+                    if await process.begin(seed):
+                        return process
+                except BaseException:
+                    process.close()
+                    raise
                 process.close()
                 failure = InfrastructureError("a session's process died before it was ready")
         raise failure
