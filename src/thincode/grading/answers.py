@@ -23,13 +23,11 @@ import threading
 from collections.abc import Callable
 from typing import Self
 
-from . import Grade, GradeReason, values
-from . import _forms as forms
+from . import Grade, GradeReason, forms, values
 from ._pool import Comparison, Pool
 
 NORMALIZER = forms.NORMALIZER
-LIMIT_CHARS = 4_000
-"""Longer answers are not read; they are right only if they are the gold text itself."""
+LIMIT_CHARS = forms.LIMIT_CHARS
 _SYMBOLIC_CHARS = 400
 _SYMBOLIC_DEPTH = 20
 _PARTS = 64

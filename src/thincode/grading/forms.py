@@ -9,6 +9,8 @@ import re
 from dataclasses import dataclass
 
 NORMALIZER = 1
+LIMIT_CHARS = 4_000
+"""Longer answers are not read; they are right only if they are the gold text itself."""
 
 _SPACES = re.compile(
     r"(?<!\\)\\[,!;:> ]|\\q?quad(?![A-Za-z])|~|[\u00a0\u2009\u202f\u200b\u200e\u200f\u202a-\u202e\u2066-\u2069]"
