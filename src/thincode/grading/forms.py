@@ -68,7 +68,7 @@ def undress(text: str) -> str:
     text = _SPACES.sub(lambda found: found.group() if found.group() == "\\!" else " ", text.replace("\0", " "))
     for pattern, plain in _SYNONYMS:
         text = pattern.sub(plain, text)
-    text = text.replace("\\!", "")
+    text = re.sub(r"\s+", " ", text.replace("\\!", ""))
     for _ in range(8):
         before = text
         text = text.strip().rstrip(".,;:").strip()
