@@ -44,4 +44,8 @@ class Metric(Protocol):
     """A module of `thincode.evaluation.metrics`: a `Settings` class and this function."""
 
     def measure(self, settings: Any, rows: Sequence[Graded]) -> Sequence[Estimate]:
-        """Estimates of `rows`, in any order; empty rows give undefined values, never an exception."""
+        """Estimates of `rows`, in any order; empty rows give undefined values, never an exception.
+
+        Lost trajectories are left out. What can't be estimated from `rows` (too few samples) is undefined, and its note says
+        why. A module may also have `details(settings, rows)`: a mapping stored in the scorecard for readers.
+        """

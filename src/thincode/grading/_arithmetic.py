@@ -9,7 +9,7 @@ from math import comb, isqrt
 from math import factorial as whole_factorial
 from typing import Any
 
-_LIMIT_BITS = 20_000
+_LIMIT_BITS = 12_000
 _DIGITS = 60
 
 
@@ -115,8 +115,8 @@ def _whole(number: Any, limit: int) -> int:
 
 
 def factorial(number: Any) -> Fraction:
-    """Factorial, up to 2000."""
-    return Fraction(whole_factorial(_whole(number, 2000)))
+    """Factorial, up to 1000."""
+    return Fraction(whole_factorial(_whole(number, 1000)))
 
 
 def pi() -> Any:
@@ -156,7 +156,7 @@ def _same(number: Any) -> Any:
 
 
 def _choose(n: Any, k: Any) -> Fraction:
-    return Fraction(comb(_whole(n, 5000), _whole(k, 5000)))
+    return Fraction(comb(_whole(n, 2000), _whole(k, 2000)))
 
 
 FUNCTIONS: dict[str, tuple[int, Callable[..., Any]]] = {

@@ -17,6 +17,8 @@ from pathlib import Path
 from ..errors import InfrastructureError
 
 _WORKER = Path(__file__).with_name("_equality_worker.py")
+_ENVIRONMENT = ("PATH", "PYTHONPATH", "PYTHONHOME", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "SYSTEMROOT", "TMPDIR")
+"""What a worker inherits: what Python needs to start, and no secrets."""
 _START_S = 120.0
 """Wall seconds a worker may take to load sympy, on however busy a machine."""
 
@@ -38,7 +40,7 @@ class _Worker:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            env={**os.environ, "PYTHONHASHSEED": "0"},
+            env={name: os.environ[name] for name in _ENVIRONMENT if name in os.environ} | {"PYTHONHASHSEED": "0"},
         )
         self.is_ready = False
 

@@ -21,15 +21,14 @@ import atexit
 import re
 import threading
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Self
 
-from . import Grade, GradeReason, values
-from . import _forms as forms
+from . import Grade, GradeReason, forms, values
 from ._pool import Comparison, Pool
 
 NORMALIZER = forms.NORMALIZER
-LIMIT_CHARS = 4_000
-"""Longer answers are not read; they are right only if they are the gold text itself."""
+LIMIT_CHARS = forms.LIMIT_CHARS
 _SYMBOLIC_CHARS = 400
 _SYMBOLIC_DEPTH = 20
 _PARTS = 64
@@ -186,8 +185,8 @@ def _comparable(gold: str, answer: str, count: int) -> bool:
     if gold == answer:
         return True
     brackets = ("()", "[]")
-    if gold == "several":  # a list in any brackets
-        return answer in brackets
+    if gold == "several":  # a list as code prints it; two values in parentheses are a point or an interval
+        return answer == "[]" or (answer == "()" and count > 2)
     if gold in brackets and count > 2:  # no interval
         return answer in brackets or answer == "several"
     if gold == "()":
@@ -195,12 +194,18 @@ def _comparable(gold: str, answer: str, count: int) -> bool:
     return gold.startswith("matrix") and (gold.endswith("x1") or " 1x" in gold) and answer in brackets
 
 
-def _right_side(text: str) -> str:
-    """Of `x=5` or `2+3=5` the last part, if that is a number."""
+def _right_side(text: str, *, of_gold: bool = False) -> str:
+    """Of `x=5`, `2+3=5`, and in an answer also `m+n=5`, the last part, if that is a number.
+
+    `5x-7y=4` as a gold answer, and `…=0` behind more than a name, are equations and stay whole.
+    """
     before, equals, after = text.rpartition("=")
-    if equals and before[-1:] not in ("<", ">", "!", "\\") and values.value(forms.part(after).text) is not None:
-        return after
-    return text
+    if not equals or before[-1:] in ("<", ">", "!", "\\") or values.value(forms.part(after).text) is None:
+        return text
+    named = re.fullmatch(r"\s*\\?[A-Za-z]+(?:_\{?\w+\}?)?\s*", before) is not None or values.value(before) is not None
+    return (
+        after if named or not (of_gold or values.value(forms.part(after).text) == values.Value(Fraction(0))) else text
+    )
 
 
 def _grade_part(answer: str, gold: str, compare: Compare) -> Grade:
@@ -208,7 +213,7 @@ def _grade_part(answer: str, gold: str, compare: Compare) -> Grade:
         return _UNPARSABLE
     if forms.squeezed(answer) == forms.squeezed(gold):
         return _EQUAL_VALUE
-    expected = forms.part(_right_side(gold))
+    expected = forms.part(_right_side(gold, of_gold=True))
     if "=" not in expected.text:
         answer = _right_side(answer)
     found = forms.part(answer)

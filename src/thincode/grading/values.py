@@ -36,7 +36,7 @@ __all__ = ["LIMIT_CHARS", "SCAN_CHARS", "Shown", "TooLargeError", "UnreadableErr
 
 LIMIT_CHARS = 400
 """Longest expression that is read as a whole."""
-SCAN_CHARS = 20_000
+SCAN_CHARS = 10_000
 """How much of one output is searched for values."""
 _LIMIT_DIGITS = 4_000
 _LIMIT_DEPTH = 30
@@ -208,7 +208,7 @@ class _Parser:
             if token.kind == "op" and token.text in "*/":
                 self.at += 1
                 explicit = True
-            elif token.kind == "name" or (token.kind == "open" and not (self.strict_spaces and spaced)):
+            elif token.kind in ("name", "open") and self.may_touch(token, spaced, whole_before):
                 explicit = False
             else:
                 self.at = back
@@ -229,6 +229,10 @@ class _Parser:
                 total = total + factor if total >= 0 else total - factor
             else:
                 total = multiply(total, factor)
+
+    def may_touch(self, token: Token, spaced: bool, whole_before: bool) -> bool:
+        """Whether a factor without a sign in front is meant: in a running text `3 sqrt(2)`, but not `3 (4)`."""
+        return not (self.strict_spaces and spaced) or (token.kind == "name" and whole_before)
 
     def is_plain_fraction(self) -> bool:
         r"""Whether `\frac{digits}{digits}` follows, which after an integer makes a mixed number."""

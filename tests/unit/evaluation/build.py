@@ -38,7 +38,7 @@ def trajectory(
         if arrow is not None:
             code, output = piece.split(arrow)
             code, output = code.replace(";;", "\n"), output.replace(";;", "\n")
-            block = Block(_ARROWS[arrow], detail=output.partition(":")[0] if arrow == " !> " else "")
+            block = Block(_ARROWS[arrow], detail=output.splitlines()[-1].partition(":")[0] if arrow == " !> " else "")
             segments.append(Segment(SegmentKind.CODE, f"`{code}`", code, block=block))
             segments.append(Segment(SegmentKind.OUTPUT, f"<{output}>", output))
         elif piece:

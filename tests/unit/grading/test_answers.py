@@ -59,6 +59,9 @@ def test_what_is_no_integer(text: str) -> None:
         ("66/2", "33"),
         ("x = 33", "33"),
         ("2 + 31 = 33", "33"),
+        ("m+n = 33", "33"),
+        ("[-2, 1]", "1,-2"),
+        ("11z + 4 + 5x - 7y = 0", "5x - 7y + 11z + 4 = 0"),
         ("2^5", "32"),
         (r"\dfrac{1}{2}", r"\frac12"),
         ("0.5", r"\frac{1}{2}"),
@@ -125,6 +128,10 @@ D, S, U, N = GradeReason.DIFFERENT, GradeReason.SEVERAL_VALUES, GradeReason.UNPA
         ("(3,4)", "(3,4]", D),
         ("(0,9)", r"(0,9) \cup (9,36)", D),
         ("52", "52_8", D),
+        ("(-2, 1)", "1,-2", D),
+        ("0", "5x - 7y + 11z + 4 = 0", D),
+        ("5x - 7y + 11z + 4 = 0", "0", D),
+        ("4", "5x - 7y = 4", D),
         ("Navin", r"\text{Evelyn}", D),
         (r"\text{(D)}", r"\text{(C)}", D),
         ("y=2x", "y = 2x + 3", D),
@@ -167,6 +174,16 @@ def test_a_dead_process_is_replaced() -> None:
         own._pool._idle[0].process.kill()
         own._pool._idle[0].process.wait()
         assert own.grade("1+x", "x+1").correct
+
+
+def test_a_grading_process_gets_no_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MY_API_KEY", "secret")
+    with Grader() as own:
+        assert own.grade("1+x", "x+1").correct
+        environ = Path(f"/proc/{own._pool._idle[0].process.pid}/environ")
+        if not environ.exists():
+            pytest.skip("needs /proc")
+        assert b"secret" not in environ.read_bytes()
 
 
 def test_closing_leaves_no_process() -> None:

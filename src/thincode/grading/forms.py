@@ -9,6 +9,8 @@ import re
 from dataclasses import dataclass
 
 NORMALIZER = 1
+LIMIT_CHARS = 4_000
+"""Longer answers are not read; they are right only if they are the gold text itself."""
 
 _SPACES = re.compile(
     r"(?<!\\)\\[,!;:> ]|\\q?quad(?![A-Za-z])|~|[\u00a0\u2009\u202f\u200b\u200e\u200f\u202a-\u202e\u2066-\u2069]"
@@ -66,7 +68,7 @@ def undress(text: str) -> str:
     text = _SPACES.sub(lambda found: found.group() if found.group() == "\\!" else " ", text.replace("\0", " "))
     for pattern, plain in _SYNONYMS:
         text = pattern.sub(plain, text)
-    text = text.replace("\\!", "")
+    text = re.sub(r"\s+", " ", text.replace("\\!", ""))
     for _ in range(8):
         before = text
         text = text.strip().rstrip(".,;:").strip()

@@ -1,0 +1,68 @@
+"""95 % intervals: Wilson for shares, normal and bootstrap for means over problems."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import fsum, sqrt
+
+import numpy as np
+
+Z = 1.959963984540054
+"""The 97.5 % point of the normal distribution."""
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A mean or share with both ends; None where undefined."""
+
+    value: float | None
+    low: float | None
+    high: float | None
+
+
+UNDEFINED = Interval(None, None, None)
+
+
+def wilson(successes: int, n: int) -> Interval:
+    """A share of n independent trials (Wilson 1927, without continuity correction); undefined for n = 0."""
+    if n == 0:
+        return UNDEFINED
+    share = successes / n
+    middle = (share + Z * Z / (2 * n)) / (1 + Z * Z / n)
+    half = Z / (1 + Z * Z / n) * sqrt(share * (1 - share) / n + Z * Z / (4 * n * n))
+    # At 0 and n the end is exactly 0 and 1; rounding would say 1e-17.
+    return Interval(share, 0.0 if successes == 0 else middle - half, 1.0 if successes == n else middle + half)
+
+
+def normal(values: Sequence[float]) -> Interval:
+    """The mean of M values ± 1.96 · sd / √M with the sample sd (M − 1); no ends for M = 1."""
+    if not values:
+        return UNDEFINED
+    mean = fsum(values) / len(values)
+    if len(values) == 1:
+        return Interval(mean, None, None)
+    variance = fsum((value - mean) ** 2 for value in values) / (len(values) - 1)
+    half = Z * sqrt(variance / len(values))
+    return Interval(mean, mean - half, mean + half)
+
+
+def bootstrap(values: Sequence[float], *, seed: int, draws: int = 2000) -> Interval:
+    """The mean of M values with the percentile bootstrap's ends (Efron 1979); no ends for M = 1.
+
+    Values are sorted first, so that their order changes nothing; the same seed gives the same ends.
+    """
+    if not values:
+        return UNDEFINED
+    mean = fsum(values) / len(values)
+    if len(values) == 1 or draws < 1:
+        return Interval(mean, None, None)
+    sample_M = np.sort(np.asarray(values, np.float64))
+    random = np.random.default_rng(seed)
+    means = np.empty(draws)
+    rows = max(1, 4_000_000 // len(sample_M))  # draws at a time, so that memory stays bounded
+    for start in range(0, draws, rows):
+        count = min(rows, draws - start)
+        means[start : start + count] = sample_M[random.integers(0, len(sample_M), (count, len(sample_M)))].mean(axis=1)
+    low, high = np.percentile(means, [2.5, 97.5])
+    return Interval(mean, float(low), float(high))
