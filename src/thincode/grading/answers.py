@@ -228,7 +228,7 @@ def _grade_part(answer: str, gold: str, compare: Compare) -> Grade:
         return _UNPARSABLE
     if number is not None and given is not None:
         return _EQUAL_VALUE if _same_number(given, found.percent, number, expected.percent) else _DIFFERENT
-    if number is not None and "=" in found.text:
+    if number is not None and "=" in re.sub(r"\{[^{}]*\}", "", found.text):
         return _DIFFERENT  # math-verify would take its right side for the answer
     return _symbolic(found.text, expected.text, compare)
 
