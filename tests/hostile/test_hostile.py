@@ -8,6 +8,7 @@ import os
 import shutil
 import subprocess
 import sys
+import sysconfig
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,8 @@ import pytest
 from hostile.cases import CASES, run_all
 
 ROOT = Path(__file__).parents[2]
+# The system's Python finds our one pure dependency beside ours.
+MODULES = os.pathsep.join([str(ROOT / "src"), sysconfig.get_path("purelib")])
 Results = dict[str, dict[str, Any]]
 
 
@@ -30,10 +33,7 @@ def readable_python() -> str | None:
         probe = [shutil.which("setpriv") or "", "--reuid=65534", "--regid=65534", "--clear-groups", candidate, "-c",
                  "import sys, subprocess, thincode.interpreter as _; subprocess.run([sys.executable, '-c', ''], check=True); "
                  "sys.exit(sys.version_info < (3, 11))"]  # fmt: skip
-        if (
-            probe[0]
-            and subprocess.run(probe, env={"PYTHONPATH": str(ROOT / "src")}, capture_output=True).returncode == 0
-        ):
+        if probe[0] and subprocess.run(probe, env={"PYTHONPATH": MODULES}, capture_output=True).returncode == 0:
             return candidate
     return None
 
@@ -49,7 +49,7 @@ def nobodys() -> Results:
     script = str(Path(__file__).with_name("cases.py"))
     done = subprocess.run(
         ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", python, script],
-        env={"PYTHONPATH": str(ROOT / "src"), "PYTHONDONTWRITEBYTECODE": "1"}, capture_output=True, text=True, timeout=120,
+        env={"PYTHONPATH": MODULES, "PYTHONDONTWRITEBYTECODE": "1"}, capture_output=True, text=True, timeout=120,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     found: Results = json.loads(done.stdout)
@@ -81,3 +81,45 @@ def test_the_session_stands(name: str, ours: Results) -> None:
 @pytest.mark.parametrize("name", CASES)
 def test_the_session_stands_for_an_ordinary_user(name: str, nobodys: Results) -> None:
     check(name, nobodys[name])
+
+
+# Only what touches nothing outside: without namespaces a block reaches what its user reaches.
+BARE_PROCESS = [
+    "children of a block die with it",
+    "a grandchild that left its session dies too",
+    "a child that returns from the block does not answer",
+    "memory bomb at once",
+    "endless loop that catches everything",
+    "interrupts ignored",
+    "a loop in C",
+    "os._exit is no success",
+    "segmentation fault",
+    "huge output",
+    "closes every descriptor",
+    "forges an answer",
+    "patches builtins",
+    "has no secret in its environment",
+]
+
+
+@pytest.fixture(scope="module")
+def without_namespaces() -> Results:
+    """The same where the kernel gives no namespaces, as in a plain container."""
+    inner = f"exec unshare -U --map-user=1000 --map-group=1000 '{sys.executable}' \"$@\""
+    script = f"echo 1 > /proc/sys/user/max_user_namespaces && {inner}"
+    command = ["unshare", "-Ur", "sh", "-c", script, "sh", str(Path(__file__).with_name("cases.py")), *BARE_PROCESS]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src"), "PYTHONDONTWRITEBYTECODE": "1"}
+    if (
+        shutil.which("unshare") is None
+        or subprocess.run(["unshare", "-Ur", "true"], capture_output=True).returncode != 0
+    ):
+        pytest.skip("can't make the namespace in which namespaces are forbidden")
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    found: Results = json.loads(done.stdout)
+    return found
+
+
+@pytest.mark.parametrize("name", BARE_PROCESS)
+def test_the_session_stands_without_namespaces(name: str, without_namespaces: Results) -> None:
+    check(name, without_namespaces[name])

@@ -47,7 +47,7 @@ def call(name: str, *arguments: int | bytes | None) -> int:
 
 def attempt(report: Report, layer: str, action: Callable[[], object]) -> bool:
     """Try one layer and note what came of it."""
-    if not LINUX and layer not in ("process group", "rlimits", "ordinary user"):
+    if not LINUX and layer not in ("process group", "rlimits"):
         report[layer] = f"not on {sys.platform}"
         return False
     try:

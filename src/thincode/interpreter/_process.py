@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 import signal
@@ -73,12 +74,15 @@ class Process:
         self.pid = 0
         self.layers: dict[str, str] = {}
         self.closed = False
+        self.block: _Block | None = None
 
     def close(self) -> None:
-        """Let go of the reins: the root kills every process of the session."""
+        """Let go of the reins: the root kills every process of the session. A block under way is lost."""
         if self.closed:
             return
         self.closed = True
+        if self.block is not None:
+            self.block.abandon()
         self.channel.close()
         self.reins.close()
         os.close(self.output)
@@ -121,7 +125,11 @@ class Process:
         self.sequence += 1
         os.ftruncate(self.output, 0)
         os.lseek(self.output, 0, os.SEEK_SET)
-        return await _Block(self, limits).run(code)
+        self.block = _Block(self, limits)
+        try:
+            return await self.block.run(code)
+        finally:
+            self.block = None
 
 
 class _Block:
@@ -147,23 +155,36 @@ class _Block:
         self._watch()
         frame = wire.pack(self.nonce, process.sequence, wire.BLOCK, code.encode("utf-8", "surrogatepass"))
         try:
-            try:
-                sent = process.channel.send(frame)
-                if sent < len(frame):
-                    await loop.sock_sendall(process.channel, frame[sent:])
-            except BlockingIOError:
-                await loop.sock_sendall(process.channel, frame)
-            except OSError:
-                pass  # its death is reported by the reins
+            await self._send(frame)
             end, detail, dropped = await self.done
         finally:
-            if self.timer is not None:
-                self.timer.cancel()
-            loop.remove_reader(channel)
-            loop.remove_reader(reins)
+            self._let_go()
+        if process.closed:
+            return Ended(End.LOST, "the session was closed", None, "", 0, time.monotonic() - started, 0.0)
         used = max(process.cpu() - cpu, 0.0) if end not in (End.DIED, End.LOST) else self._last_cpu
         output, cut_chars = _output.read(process.output, limit=self.limits.output_chars, dropped=dropped)
         return Ended(end, detail, self.stop, output, cut_chars, time.monotonic() - started, used)
+
+    def abandon(self) -> None:
+        """The session is being closed: nobody will answer."""
+        self._let_go()
+        self._finish(End.LOST, "the session was closed", 0)
+
+    def _let_go(self) -> None:
+        if self.timer is not None:
+            self.timer.cancel()
+        for end in (self.process.channel, self.process.reins):
+            if end.fileno() >= 0:
+                self.loop.remove_reader(end.fileno())
+
+    async def _send(self, frame: bytes) -> None:
+        """At once where the socket takes it, as it nearly always does."""
+        channel = self.process.channel
+        with contextlib.suppress(OSError):  # the worker is gone; the reins will say
+            with contextlib.suppress(BlockingIOError):
+                frame = frame[channel.send(frame) :]
+            if frame:
+                await self.loop.sock_sendall(channel, frame)
 
     # --- time ------------------------------------------------------------------------------------------------------
 
@@ -188,14 +209,12 @@ class _Block:
         if self.done.done():
             return
         self.stop = why
-        try:
-            if waited >= self.limits.grace_s:
-                self._last_cpu = self.process.cpu() - self.cpu_started
-                self.done.set_result((End.DIED, "killed", 0))
-                return
+        if waited >= self.limits.grace_s:
+            self._last_cpu = self.process.cpu() - self.cpu_started
+            self._finish(End.DIED, "killed", 0)  # letting go of the reins kills it
+            return
+        with contextlib.suppress(OSError):
             os.kill(self.process.pid, signal.SIGINT)  # its root does not reap it before we let go
-        except OSError:
-            pass  # it is dying already; the reins will say
         self.timer = self.loop.call_later(REPEAT_S, self._interrupt, why, waited + REPEAT_S)
 
     # --- answers ---------------------------------------------------------------------------------------------------

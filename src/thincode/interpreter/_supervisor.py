@@ -11,7 +11,6 @@ import select
 import shutil
 import signal
 import sys
-import tempfile
 import traceback
 from pathlib import Path
 
@@ -42,7 +41,7 @@ def command(orders: zygote.Orders) -> list[str]:
 
 def environment() -> dict[str, str]:
     """All that the supervisor inherits: no secret of the client, a fixed hash seed, one thread in every library."""
-    kept = {name: os.environ[name] for name in ("LD_LIBRARY_PATH", "PYTHONHOME", "TMPDIR") if name in os.environ}
+    kept = {name: os.environ[name] for name in ("LD_LIBRARY_PATH", "PYTHONHOME") if name in os.environ}
     return {**zygote.QUIET, **kept, "HOME": str(Path.home()), "PYTHONHASHSEED": "0"}
 
 
@@ -53,14 +52,13 @@ def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C in a terminal is for the client
     client = os.getppid()
     os.umask(0o022)
-    scratch = tempfile.mkdtemp(prefix="thincode-")
     wake, woken = os.pipe()
     os.set_blocking(woken, False)
     signal.set_wakeup_fd(woken)
     signal.signal(signal.SIGCHLD, lambda *_: None)
     child = os.fork()
     if child == 0:
-        become_zygote(orders, scratch)
+        become_zygote(orders)
     os.close(orders.control)
     ended = 0
     while os.getppid() == client and not ended:
@@ -71,18 +69,18 @@ def main() -> None:
     if not ended:
         os.kill(child, signal.SIGKILL)  # the zygote dies with it, and every session with the zygote
         os.waitpid(child, 0)
-    shutil.rmtree(scratch, ignore_errors=True)
+    shutil.rmtree(orders.scratch, ignore_errors=True)
     os._exit(0)
 
 
-def become_zygote(orders: zygote.Orders, scratch: str) -> None:
+def become_zygote(orders: zygote.Orders) -> None:
     """Isolate, fork the zygote into the new namespaces, wait for it; never returns."""
     try:
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         isolation.close_all_but([orders.control])
         procfs = isolation.Procfs()
-        report = isolation.enter_zygote(procfs, scratch)
+        report = isolation.enter_zygote(procfs, orders.scratch)
         die_with_parent()
         child = os.fork()
         if child == 0:
@@ -92,7 +90,7 @@ def become_zygote(orders: zygote.Orders, scratch: str) -> None:
             os.dup2(null, 1)
             os.close(null)
             own = report.get("file system") == "on"
-            zygote.run(orders, procfs, report, "/tmp" if own else scratch)
+            zygote.run(orders, procfs, report, "/tmp" if own else orders.scratch)
             os._exit(0)
         isolation.close_all_but([])
         os.dup2(1, 0)

@@ -53,6 +53,8 @@ class Orders:
     limits: dict[str, int]
     output_chars: int
     control: int
+    scratch: str
+    """An empty folder, removed at the end."""
 
 
 def preload(names: tuple[str, ...]) -> dict[str, str]:
@@ -236,11 +238,9 @@ class Root:
         signal.set_wakeup_fd(wake_write, warn_on_full_buffer=False)
         told = False
         while True:
-            # Not reaped yet: while the client may still signal it, its number must not pass to another process.
-            ended = None if told else os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+            ended = None if told else how_it_ended(pid)
             if ended is not None:
-                died = ended.si_code in (os.CLD_KILLED, os.CLD_DUMPED)
-                os.write(self.reins, bytes([died, ended.si_status & 0xFF]))
+                os.write(self.reins, ended)
                 told = True
             readable, _, _ = select.select([self.reins, wake_read], [], [])
             if wake_read in readable:
@@ -268,6 +268,21 @@ class Root:
                 os.waitpid(-1, 0)
             except ChildProcessError:
                 return
+
+
+def how_it_ended(pid: int) -> bytes | None:
+    """Two bytes: whether a signal ended a child, and the signal or the exit status; None while it lives.
+
+    The child is not reaped: while the client may still signal it, its number must not pass to another process.
+    """
+    if not hasattr(os, "waitid"):  # macOS before Python 3.13
+        ended, status = os.waitpid(pid, os.WNOHANG)
+        code = os.waitstatus_to_exitcode(status)
+        return bytes([code < 0, abs(code) & 0xFF]) if ended else None
+    found = os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    if found is None:
+        return None
+    return bytes([found.si_code in (os.CLD_KILLED, os.CLD_DUMPED), found.si_status & 0xFF])
 
 
 def run(orders: Orders, procfs: isolation.Procfs, shared: isolation.Report, scratch: str) -> None:

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable
@@ -62,6 +63,7 @@ def comes_true(condition: Callable[[], bool], within_s: float = 10) -> bool:
 def scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Where the supervisor puts its folder."""
     monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     return tmp_path
 
 
@@ -118,7 +120,20 @@ def test_a_canceled_block_never_answers_for_the_next() -> None:
     assert asyncio.run(use()).output == "'next'\n"
 
 
-def test_the_supervisor_dies_and_the_next_session_has_a_new_one() -> None:
+def test_a_block_under_way_is_lost_when_its_session_is_closed() -> None:
+    async def use() -> list[BlockResult]:
+        async with python.open(BARE, limits=LIMITS) as interpreter:
+            sessions = [await interpreter.session() for _ in range(2)]
+            running = [asyncio.create_task(session.run("while True: pass")) for session in sessions]
+            await asyncio.sleep(0.1)
+            await sessions[0].close()
+            first = await running[0]
+        return [first, await running[1]]
+
+    assert [result.status for result in asyncio.run(use())] == [Status.LOST, Status.LOST]
+
+
+def test_the_supervisor_dies_and_the_next_session_has_a_new_one(scratch: Path) -> None:
     async def use() -> None:
         async with python.open(BARE, limits=LIMITS) as interpreter:
             session = await interpreter.session()
@@ -138,6 +153,7 @@ def test_the_supervisor_dies_and_the_next_session_has_a_new_one() -> None:
                 assert (await fresh.run("3")).output == "3\n"
 
     asyncio.run(use())
+    assert not list(scratch.iterdir())
 
 
 def test_the_client_dies_and_everything_goes_with_it(scratch: Path) -> None:
@@ -238,3 +254,14 @@ def test_deterministic_limits_leave_no_trace_of_timing() -> None:
     assert (slow.status, slow.output) == (Status.OK, "'slept past wall_s'\n")
     assert first == second
     assert (first.status, first.output) == (Status.LIMIT, "Stopped: the block used up its 0.2 s of CPU time.\n")
+
+
+def test_what_no_one_imported_before_can_still_be_imported() -> None:
+    """Python may stand in a folder that the session's user could not enter on the machine itself."""
+
+    async def use() -> BlockResult:
+        async with python.open(BARE, limits=LIMITS) as interpreter, await interpreter.session() as session:
+            return await session.run("import statistics, xml.dom.minidom, sqlite3, sympy\nsympy.Rational(1, 3)")
+
+    result = asyncio.run(use())
+    assert (result.status, result.output) == (Status.OK, "1/3\n")

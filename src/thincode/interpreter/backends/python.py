@@ -14,6 +14,7 @@ import contextlib
 import json
 import os
 import resource
+import shutil
 import socket
 import subprocess
 import tempfile
@@ -61,6 +62,8 @@ class _Supervisor:
         )
         self.control, theirs = socket.socketpair(socket.AF_UNIX, kind)
         self.errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the supervisor
+        # Made here, so that it can be removed even when the supervisor was killed.
+        self.scratch = tempfile.mkdtemp(prefix="thincode-")
         self.isolation: dict[str, Any] = {}
         self.dead = False
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -68,7 +71,7 @@ class _Supervisor:
         bounds = {name: getattr(limits, name) for name in ("memory_mib", "processes", "disk_mib", "files")}
         orders = Orders(
             preload=tuple(settings.preload), pool=settings.pool, limits=bounds, output_chars=limits.output_chars,
-            control=theirs.fileno(),
+            control=theirs.fileno(), scratch=self.scratch,
         )  # fmt: skip
         try:
             self.process = subprocess.Popen(
@@ -78,6 +81,7 @@ class _Supervisor:
         except OSError as error:
             self.control.close()
             self.errors.close()
+            shutil.rmtree(self.scratch, ignore_errors=True)
             raise InfrastructureError(f"the interpreter's supervisor can't be started: {error}") from error
         finally:
             theirs.close()
@@ -154,6 +158,7 @@ class _Supervisor:
             self.process.kill()
             self.process.wait()
         self.errors.close()
+        shutil.rmtree(self.scratch, ignore_errors=True)
         self.dead = True
 
 
