@@ -7,9 +7,10 @@ piece by text piece, and stops when the sink says so. The memory of an episode (
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Protocol
+from typing import Any, Protocol
 
 from ..settings import settings
 from ..trajectory import Address
@@ -85,6 +86,12 @@ class Engine(Protocol):
 
     async def voice(self, address: Address) -> Voice:
         """A voice for one episode."""
+
+    def drive(self, until: Future[Any]) -> None:
+        """Work in the calling thread until `until` is done; engines that need no thread of ours just wait.
+
+        One thread owns torch: the one that calls this. `until` is done by the event-loop thread.
+        """
 
     async def close(self) -> None:
         """Stop all work and free everything."""

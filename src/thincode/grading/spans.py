@@ -25,7 +25,7 @@ def plan_share(trajectory: Trajectory) -> Share | None:
     """
     segments = trajectory.segments
     first = next((i for i, segment in enumerate(segments) if segment.kind is SegmentKind.CODE), None)
-    if trajectory.tokens is not None and all(s.start is not None and s.end is not None for s in segments):
+    if has_spans(trajectory):
         unit, sizes = "tokens", [(s.end or 0) - (s.start or 0) for s in segments]
     else:
         unit, sizes = "characters", [len(s.text) for s in segments]
@@ -52,7 +52,7 @@ def keeps_format(trajectory: Trajectory) -> bool:
 
 @dataclass(frozen=True)
 class Length:
-    """Tokens after the prompt; characters where the record has no ids."""
+    """Tokens after the prompt; characters where the record has neither ids nor spans."""
 
     generated: int
     """What the model wrote."""
@@ -68,5 +68,18 @@ def length(trajectory: Trajectory) -> Length:
         generated = int((tokens.author == Author.MODEL).sum())
         return Length(generated, int((tokens.author != Author.PROMPT).sum()), "tokens")
     inserted = (SegmentKind.OUTPUT, SegmentKind.NOTICE)
-    sizes = [(s.kind in inserted, len(s.text)) for s in trajectory.segments]
-    return Length(sum(n for put_in, n in sizes if not put_in), sum(n for _, n in sizes), "characters")
+    unit = "tokens" if has_spans(trajectory) else "characters"
+    sizes = [
+        (s.kind in inserted, (s.end or 0) - (s.start or 0) if unit == "tokens" else len(s.text))
+        for s in trajectory.segments
+    ]
+    return Length(sum(n for put_in, n in sizes if not put_in), sum(n for _, n in sizes), unit)
+
+
+def has_spans(trajectory: Trajectory) -> bool:
+    """Whether the segments say where their tokens stand; a record keeps that also where its ids were left out.
+
+    The end of the turn belongs to no segment, so spans count one token less than ids.
+    """
+    segments = trajectory.segments
+    return bool(segments) and all(s.start is not None and s.end is not None for s in segments)

@@ -57,6 +57,10 @@ class Format(Protocol):
 
     name: str
 
+    @property
+    def markers(self) -> tuple[str, ...]:
+        """Texts that a tokenizer made for this format holds as one token each."""
+
     def user_message(self, question: str) -> str:
         """What the user says; the tokenizer's chat template puts it into the prompt."""
 

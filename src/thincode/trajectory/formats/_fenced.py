@@ -115,6 +115,11 @@ class Fenced:
     output_tag: str = "output"
     notice_tag: str = "notice"
 
+    @property
+    def markers(self) -> tuple[str, ...]:
+        code = (f"{FENCE}{self.tags[0]}\n", f"{FENCE}{self.output_tag}\n", f"{FENCE}\n") if self.tags else ()
+        return (*code, "\\boxed{")
+
     def user_message(self, question: str) -> str:
         return f"{question}\n\n{self.instruction}" if self.instruction else question
 

@@ -1,0 +1,298 @@
+"""One trajectory from prompt to end: the model speaks, complete blocks run, what they print goes in.
+
+The same driver serves teacher, RL and evaluation. Token ids are append-only: what was sampled is never decoded and encoded
+again; only what we insert is encoded, once.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from ..engines import Context, Finish, Sampling, Voice
+from ..errors import RecipeError
+from ..interpreter import BlockResult, Interpreter, Session, Status
+from ..trajectory import Address, Author, Block, BlockStatus, EndReason, Segment, SegmentKind, Trajectory
+from ..trajectory.formats import Call, Format, Insertion
+from ..trajectory.tokens import TokenBuilder, insert, spans
+from . import Budget, prompt
+from ._turn import Turn, Watch
+
+if TYPE_CHECKING:
+    from ..trajectory.tokenizer import Tokenizer
+
+CALLS_SPENT = "No calls are left. Give the final answer now."
+RETRIES = 2
+"""Fresh sessions tried when a block is lost; earlier blocks are replayed and must print the same."""
+
+_STATUS = {
+    Status.OK: BlockStatus.OK,
+    Status.ERROR: BlockStatus.ERROR,
+    Status.LIMIT: BlockStatus.LIMIT,
+    Status.LOST: BlockStatus.LOST,
+}
+
+
+@dataclass(frozen=True)
+class Ask:
+    """One trajectory that is wanted. It has no gold answer: nothing in this room could use one."""
+
+    address: Address
+    question: str
+    shown: tuple[str, ...] | None = None
+    """Show these texts instead of what the blocks really print (the last one again when more are asked for)."""
+    fail_first: int = 0
+    """Report this many first blocks as failed, to measure recovery."""
+    versions: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What all episodes of a crowd share."""
+
+    interpreter: Interpreter
+    format: Format
+    tokenizer: Tokenizer | None
+    budget: Budget
+    sampling: Sampling
+    timed: bool = True
+    """False in the deterministic schedule: seconds judge nothing."""
+
+
+def check_room(ask: Ask, setting: Setting) -> None:
+    """Refuse a prompt that leaves the model no room.
+
+    Raises:
+        RecipeError: says how long the prompt is, and how large the budget.
+    """
+    if setting.tokenizer is None:
+        return
+    text = prompt.render(ask.question, format=setting.format, tokenizer=setting.tokenizer)
+    length = len(setting.tokenizer.encode(text, special=True))
+    if length >= setting.budget.context_tokens:
+        raise RecipeError(
+            f"context_tokens: {setting.budget.context_tokens} leaves no room behind the prompt of problem "
+            f"{ask.address.problem!r}, which has {length} tokens; raise context_tokens above that, or leave the problem out"
+        )
+
+
+class _Episode:
+    """The state of one trajectory while it is made."""
+
+    def __init__(self, ask: Ask, voice: Voice, setting: Setting, watch: Watch | None) -> None:
+        self.ask = ask
+        self.voice = voice
+        self.setting = setting
+        self.watch = watch
+        self.format = setting.format
+        self.prompt = prompt.render(ask.question, format=self.format, tokenizer=setting.tokenizer)
+        self.segments: list[Segment] = []
+        self.tokens: TokenBuilder | None = None
+        if setting.tokenizer is not None:
+            self.tokens = TokenBuilder(setting.tokenizer.encode(self.prompt, special=True))
+        self.session: Session | None = None
+        self.ran: list[tuple[str, BlockResult]] = []
+        self.told = False
+        self.generate_s = 0.0
+        self.execute_s = 0.0
+        self.started = time.monotonic()
+
+    # --- budget ---
+
+    def used(self) -> int:
+        """Tokens of context used; estimated where nobody speaks ids."""
+        if self.tokens is not None:
+            return len(self.tokens)
+        return (len(self.prompt) + sum(len(segment.text) for segment in self.segments)) // 3
+
+    def deadline(self) -> float | None:
+        return self.started + self.setting.budget.trajectory_s if self.setting.timed else None
+
+    # --- the model speaks ---
+
+    async def speak(self, number: int) -> tuple[Turn, Finish]:
+        room = self.setting.budget.context_tokens - self.used()
+        turn = Turn(self.format.scanner(), self.setting.tokenizer, deadline=self.deadline(), watch=self.watch)
+        context = Context(
+            question_id=self.ask.address.problem,
+            user_message=self.format.user_message(self.ask.question),
+            prompt=self.prompt,
+            text="".join(segment.text for segment in self.segments),
+            ids=self.tokens.ids if self.tokens is not None else None,
+            outputs=tuple(segment.content for segment in self.segments if segment.kind is SegmentKind.OUTPUT),
+        )
+        began = time.monotonic()
+        finish = await self.voice.generate(
+            context, sink=turn, sampling=self.setting.sampling, max_tokens=room, seed=self.ask.address.seed(number)
+        )
+        self.generate_s += time.monotonic() - began
+        turn.ended = turn.ended or finish is Finish.ENDED
+        turn.finish()
+        return turn, finish
+
+    def keep(self, turn: Turn) -> None:
+        """Append what the model wrote up to the end of its block; what stands behind counts as never sampled."""
+        call = turn.call
+        body = turn.body if call is None else turn.body[: call.end]
+        new = self.format.segments(turn.body, call=call, first=not self.segments, last=call is None)
+        if self.tokens is not None:
+            new = self._keep_tokens(turn, body, new)
+        self.segments += new
+
+    def _keep_tokens(self, turn: Turn, body: str, new: list[Segment]) -> list[Segment]:
+        assert self.tokens is not None
+        assert self.setting.tokenizer is not None
+        first = len(self.tokens)
+        kept = turn.kept_tokens(len(body))
+        for token_id, logprob in zip(turn.ids[:kept], turn.logprobs[:kept], strict=True):
+            self.tokens.sampled(token_id, logprob)
+        # A closer that shared its token with what followed it is put back by us; so is its missing line break.
+        forced = body[turn.starts[kept] :] if kept < len(turn.ids) else ""
+        forced += turn.call.missing if turn.call is not None else ""
+        self.tokens.inserted(self.setting.tokenizer.encode(forced, special=False, added=True), Author.DRIVER)
+        placed = spans([segment.text for segment in new], turn.starts[:kept])
+        new = [
+            replace(segment, start=first + start, end=first + end)
+            for segment, (start, end) in zip(new, placed, strict=True)
+        ]
+        if new and forced:
+            new[-1] = replace(new[-1], end=len(self.tokens))
+        if turn.call is None and turn.end_id is not None:
+            self.tokens.sampled(*turn.end_id)
+        return new
+
+    def insert(self, kind: SegmentKind, insertion: Insertion, content: str, author: Author) -> bool:
+        """Append text of ours; False when it does not fit into the context."""
+        if self.tokens is None:
+            fits = self.used() + len(insertion.text) // 3 < self.setting.budget.context_tokens
+            self.segments.append(Segment(kind, insertion.text, content))
+            return fits
+        assert self.setting.tokenizer is not None
+        start = len(self.tokens)
+        insert(self.tokens, self.setting.tokenizer, insertion, body=author)
+        self.segments.append(Segment(kind, insertion.text, content, start, len(self.tokens)))
+        return len(self.tokens) < self.setting.budget.context_tokens
+
+    # --- the interpreter runs ---
+
+    async def execute(self, call: Call) -> BlockResult:
+        began = time.monotonic()
+        result = await self._run_with_retry(call.code)
+        self.execute_s += time.monotonic() - began
+        self.ran.append((call.code, result))
+        return result
+
+    async def _run_with_retry(self, code: str) -> BlockResult:
+        result = BlockResult(Status.LOST, "", "no session")
+        for _ in range(1 + RETRIES):
+            if self.session is None:
+                self.session = await self.setting.interpreter.session(seed=self.ask.address.seed("session"))
+                for earlier, printed in self.ran:
+                    if (await self.session.run(earlier)).output != printed.output:
+                        return BlockResult(Status.LOST, "", "earlier blocks print something else when run again")
+            result = await self.session.run(code)
+            if result.status is not Status.LOST:
+                return result
+            await self.session.close()
+            self.session = None
+        return result
+
+    def show(self, result: BlockResult) -> tuple[BlockResult, str]:
+        """What the model is shown of a result, after the measurements that intervene in it."""
+        number = len(self.ran) - 1
+        if number < self.ask.fail_first:
+            result = replace(
+                result, status=Status.ERROR, output="RuntimeError: the block could not be run", detail="RuntimeError"
+            )
+        elif self.ask.shown is not None:
+            result = replace(result, output=self.ask.shown[min(number, len(self.ask.shown) - 1)])
+        printed = result.output
+        if self.setting.tokenizer is not None:
+            printed = self.setting.tokenizer.neutralize(printed)
+        return result, printed
+
+    # --- the end ---
+
+    def finished(self, end: EndReason) -> Trajectory:
+        return Trajectory(
+            address=self.ask.address,
+            question=self.ask.question,
+            format=self.format.name,
+            prompt=self.prompt,
+            segments=tuple(self.segments),
+            end=end,
+            answer=self.format.answer(self.segments),
+            tokens=self.tokens.freeze() if self.tokens is not None else None,
+            versions=self.ask.versions,
+            generate_s=self.generate_s,
+            execute_s=self.execute_s,
+        )
+
+
+async def run(ask: Ask, *, voice: Voice, setting: Setting, watch: Watch | None = None) -> Trajectory:
+    """Make one trajectory.
+
+    Args:
+        ask: what is wanted.
+        voice: the engine's side of this episode; closed here.
+        setting: interpreter, format, tokenizer, budget and sampling.
+        watch: shown every piece of text as it comes.
+
+    Returns:
+        The finished trajectory; failures of the model are in it, failures of ours end it as `EndReason.LOST`.
+
+    Raises:
+        InfrastructureError: the engine failed.
+    """
+    episode = _Episode(ask, voice, setting, watch)
+    try:
+        return episode.finished(await _converse(episode))
+    finally:
+        await voice.close()
+        if episode.session is not None:
+            await episode.session.close()
+
+
+async def _converse(episode: _Episode) -> EndReason:
+    budget = episode.setting.budget
+    for number in range(1_000_000):
+        if episode.used() >= budget.context_tokens:
+            return EndReason.CONTEXT
+        turn, _ = await episode.speak(number)
+        episode.keep(turn)
+        if turn.out_of_time:
+            return EndReason.SECONDS
+        if turn.call is None:
+            return EndReason.FINISHED if turn.ended else EndReason.CONTEXT
+        if len(episode.ran) >= budget.calls:
+            if episode.told:
+                return EndReason.CALLS
+            episode.told = True
+            notice = episode.format.notice(CALLS_SPENT)
+            fits = episode.insert(SegmentKind.NOTICE, notice, CALLS_SPENT, Author.DRIVER)
+        else:
+            result, printed = episode.show(await episode.execute(turn.call))
+            _note(episode, result)
+            if result.status is Status.LOST:
+                return EndReason.LOST
+            insertion = episode.format.output(printed)
+            fits = episode.insert(SegmentKind.OUTPUT, insertion, insertion.body, Author.INTERPRETER)
+        if episode.watch is not None:
+            episode.watch(episode.segments[-1].text)
+        if not fits:
+            return EndReason.CONTEXT
+    raise AssertionError("unreachable: every turn uses at least one token of the budget")
+
+
+def _note(episode: _Episode, result: BlockResult) -> None:
+    """Write the block's result into its code segment, the last one."""
+    block = Block(
+        status=_STATUS[result.status],
+        detail=result.detail,
+        cut_chars=result.cut_chars,
+        wall_s=result.wall_s,
+        cpu_s=result.cpu_s,
+    )
+    episode.segments[-1] = replace(episode.segments[-1], block=block)

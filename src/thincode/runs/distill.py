@@ -1,0 +1,148 @@
+"""Distill: a teacher thinks with the interpreter in the loop; what passes the filters teaches the student.
+
+for each problem:                      sample τ = t1, c1, o1, …, cN, oN, a from the teacher
+    keep τ if it is correct, every block ran, N ≥ 3, and |t1| / |τ| < 0.5      (ThinC's four filters)
+    count every rejection by its reason
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from .. import atomic
+from ..engines import Context, Engine
+from ..engines.scripted import Script
+from ..errors import RecipeError
+from ..grading import Graded, judge, records
+from ..grading.answers import Grader
+from ..problems import Problem, WorkedSolution
+from ..rollout.episode import Ask
+from ..runlog import RunFolder
+from ..trajectory import Address, Trajectory
+from ..trajectory.formats import Format
+from ..trajectory.store import Store
+from .recipe import DistillSettings
+from .workshop import ShowProgress, Workshop, load_problems
+
+STAGE = "distill"
+
+
+def run(settings: DistillSettings, *, folder: RunFolder, shop: Workshop, progress: ShowProgress) -> dict[str, Any]:
+    """Sample the teacher on every problem and judge each trajectory.
+
+    Args:
+        settings: problems, teacher, filters, budget.
+        folder: gets `trajectories.jsonl` with a verdict on every record, and `funnel.json`. Records that are there already
+            are not sampled again.
+        shop: interpreter, event loop, format.
+        progress: makes the line that shows how far it is.
+
+    Returns:
+        The funnel: problems, sampled, dropped by reason, kept.
+    """
+    problems = {problem.id: problem for problem in load_problems(settings.problems)}
+    seed = shop.recipe.seed
+    asks = [
+        Ask(Address(seed, STAGE, 0, problem.id, sample), problem.question)
+        for problem in problems.values()
+        for sample in range(settings.samples)
+    ]
+    with Store(folder.path) as store, Grader() as grader:
+        there = store.keys()
+
+        def note(trajectory: Trajectory) -> None:
+            problem = problems[trajectory.address.problem]
+            graded = Graded(problem, trajectory, grader.grade(trajectory.answer, problem.answer))
+            verdict = judge(settings.filters, graded)
+            notes = {**records.annotations(graded), "verdict": {"keep": verdict.keep, "reason": verdict.reason}}
+            if trajectory.address.key not in there:
+                store.append(trajectory, notes)
+                line.advance(1)
+
+        engine, flaws = _teacher(settings, problems, shop)
+        crowd = shop.crowd(engine)
+        setting = shop.setting(tokenizer=None, budget=settings.budget, sampling=settings.sampling)
+        missing = [ask for ask in asks if ask.address.key not in there]
+        with progress(STAGE, total=len(asks), unit="trajectories", done=len(there)) as line:
+            crowd.roll(missing, setting, on_finished=note)
+        store.sync()
+        shop.close_engine(engine)
+        funnel = count(store, flaws)
+    atomic.write_json(folder.path / "funnel.json", funnel)
+    return funnel
+
+
+def count(store: Store, flaws: Mapping[str, str]) -> dict[str, Any]:
+    """The funnel, from the records; `lucky` are kept programs that carry a flaw of the teacher."""
+    dropped: Counter[str] = Counter()
+    by_source: dict[str, Counter[str]] = defaultdict(Counter)
+    problems = set()
+    for record in store.records():
+        problem_id = record.trajectory.address.problem
+        problems.add(problem_id)
+        tally = by_source[record.annotations.get("tags", {}).get("family", "all")]
+        tally["sampled"] += 1
+        if record.annotations["verdict"]["keep"]:
+            tally["kept"] += 1
+            tally["lucky"] += bool(flaws.get(problem_id))
+        else:
+            dropped[record.annotations["verdict"]["reason"]] += 1
+    return {
+        "problems": len(problems),
+        "sampled": sum(tally["sampled"] for tally in by_source.values()),
+        "dropped": dict(dropped.most_common()),
+        "kept": sum(tally["kept"] for tally in by_source.values()),
+        "lucky": sum(tally["lucky"] for tally in by_source.values()),
+        "by_source": {name: dict(tally) for name, tally in sorted(by_source.items())},
+    }
+
+
+def _teacher(
+    settings: DistillSettings, problems: Mapping[str, Problem], shop: Workshop
+) -> tuple[Engine, dict[str, str]]:
+    """The engine that teaches, and the flaws it is known to put in, by problem."""
+    if settings.teacher.name != "scripted":
+        raise RecipeError(f"distill.teacher: {settings.teacher.name!r} can't teach yet; known: scripted")
+    source = settings.problems
+    if not hasattr(source.module, "worked_solution"):
+        raise RecipeError(
+            f"distill.problems: {source.name!r} has no worked solutions, so a scripted teacher can't solve them"
+        )
+    solutions: dict[str, WorkedSolution] = {}
+    for problem in problems.values():
+        seed = Address(shop.recipe.seed, STAGE, 0, problem.id, 0).seed("solution")
+        solution = source.module.worked_solution(source.settings, problem, seed=seed)
+        if solution is not None:
+            solutions[problem.id] = solution
+    script = teacher_script(solutions, shop.format)
+    engine: Engine = settings.teacher.module.open(settings.teacher.settings, script=script)
+    return engine, {name: solution.flaw for name, solution in solutions.items()}
+
+
+def teacher_script(solutions: Mapping[str, WorkedSolution], format: Format) -> Script:
+    """A script that writes each problem's worked solution in `format`, block by block, from what was really printed."""
+
+    def say(context: Context) -> str:
+        solution = solutions.get(context.question_id)
+        if solution is None:
+            return "I know no program for this."
+        printed = [output.strip() for output in context.outputs]
+        done = len(printed)
+        blocks = [block(printed[:index]) for index, block in enumerate(solution.blocks[: done + 1])]
+        answer = printed[-1].splitlines()[-1] if done == len(solution.blocks) and printed[-1] else None
+        if done >= len(solution.blocks) and answer is None:
+            return "No answer was printed."
+        turns = format.teacher_turns(solution.plan, solution.thoughts, blocks, answer)
+        return turns[min(done, len(turns) - 1)]
+
+    return say
+
+
+def kept(folder: Path) -> list[Trajectory]:
+    """The trajectories that a distillation kept, in the order of their addresses."""
+    with Store(folder) as store:
+        found = [record.trajectory for record in store.records() if record.annotations["verdict"]["keep"]]
+    return sorted(found, key=lambda trajectory: trajectory.address)

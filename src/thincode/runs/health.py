@@ -1,0 +1,81 @@
+"""What a step's trajectories look like: the figures one watches while training."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..grading import Graded, Reward
+from ..trajectory import Author, BlockStatus, EndReason, Trajectory
+
+Scored = tuple[Graded, Reward]
+
+
+def features(graded: Graded) -> dict[str, float]:
+    """What resampling may look at."""
+    trajectory = graded.trajectory
+    blocks = trajectory.blocks
+    failed = sum(segment.block is not None and segment.block.status is not BlockStatus.OK for segment in blocks)
+    return {
+        "tool_error_share": failed / len(blocks) if blocks else 0.5,
+        "truncated": float(trajectory.end in (EndReason.CONTEXT, EndReason.SECONDS)),
+        "length": float(_written(trajectory, Author.MODEL)),
+    }
+
+
+def of_step(scored: Sequence[Scored]) -> dict[str, Any]:
+    """Rewards, accuracy, groups without signal, lengths, calls, and how trajectories and blocks ended."""
+    kept = [pair for pair in scored if not pair[0].trajectory.lost]
+    groups: dict[str, list[tuple[bool, float]]] = defaultdict(list)
+    for graded, reward in kept:
+        groups[graded.problem.id].append((graded.grade.correct, reward.total))
+    flat = [group for group in groups.values() if len({total for _, total in group}) == 1]
+    parts: dict[str, list[float]] = defaultdict(list)
+    for _, reward in kept:
+        for name, value in reward.parts.items():
+            parts[name].append(value)
+    return {
+        "reward_mean": _mean([reward.total for _, reward in kept]),
+        **{f"reward/{name}": _mean(values) for name, values in parts.items()},
+        "groups": len(groups),
+        "zero_right_share": _share(sum(all(right for right, _ in group) for group in flat), len(groups)),
+        "zero_wrong_share": _share(sum(not any(right for right, _ in group) for group in flat), len(groups)),
+        "lost_share": _share(len(scored) - len(kept), len(scored)),
+        **of_validation(kept),
+        "generate_s": round(max((g.trajectory.generate_s for g, _ in kept), default=0.0), 3),
+        "execute_s": round(sum(g.trajectory.execute_s for g, _ in kept), 3),
+    }
+
+
+def of_validation(scored: Sequence[Scored]) -> dict[str, Any]:
+    """Accuracy, lengths, code use and pass rate of some trajectories (ThinC Fig. 3, CIR Fig. 3 and 4)."""
+    rows = [graded for graded, _ in scored if not graded.trajectory.lost]
+    blocks = [segment.block for row in rows for segment in row.trajectory.blocks if segment.block is not None]
+    ends = [row.trajectory.end for row in rows]
+    return {
+        "n": len(rows),
+        "accuracy": _mean([float(row.grade.correct) for row in rows]),
+        "response_tokens": _mean([float(_written(row.trajectory, Author.MODEL)) for row in rows]),
+        "output_tokens": _mean([float(_written(row.trajectory, Author.INTERPRETER)) for row in rows]),
+        "calls": _share(len(blocks), len(rows)),
+        "block_pass_rate": _share(sum(block.status is BlockStatus.OK for block in blocks), len(blocks)),
+        "limit_share": _share(sum(block.status is BlockStatus.LIMIT for block in blocks), len(blocks)),
+        "code_use": _share(sum(bool(row.trajectory.blocks) for row in rows), len(rows)),
+        "truncated_share": _share(sum(end is EndReason.CONTEXT for end in ends), len(rows)),
+        "ends": {reason.value: ends.count(reason) for reason in EndReason if reason in ends},
+    }
+
+
+def _written(trajectory: Trajectory, author: Author) -> int:
+    return 0 if trajectory.tokens is None else int(np.count_nonzero(trajectory.tokens.author == author))
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    return float(np.mean(values)) if values else None
+
+
+def _share(count: int, of: int) -> float | None:
+    return count / of if of else None

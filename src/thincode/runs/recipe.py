@@ -1,0 +1,163 @@
+"""What a recipe holds: what all steps share, and a section for each step.
+
+A recipe with one section serves that verb; `thincode run` does all sections there are, in the order of the pipeline.
+"""
+
+from __future__ import annotations
+
+from dataclasses import field
+from typing import Annotated
+
+from ..engines import Sampling
+from ..interpreter import Limits
+from ..rollout import Budget, Schedule
+from ..settings import In, Kind, kind, settings
+from ..training.curriculum import Stage
+from ..training.models import ModelSettings
+from ..training.on_accelerate.rl import PolicySettings
+from ..training.on_accelerate.sft import SftSettings
+
+Source = Annotated[Kind, In("thincode.problems.sources")]
+FormatKind = Annotated[Kind, In("thincode.trajectory.formats")]
+EngineKind = Annotated[Kind, In("thincode.engines")]
+Backend = Annotated[Kind, In("thincode.interpreter.backends")]
+Filter = Annotated[Kind, In("thincode.grading.filters")]
+RewardKind = Annotated[Kind, In("thincode.grading.rewards")]
+AlgorithmKind = Annotated[Kind, In("thincode.training.algorithms")]
+MetricKind = Annotated[Kind, In("thincode.evaluation.metrics")]
+
+
+def _kind(room: str, name: str) -> Kind:
+    return field(default_factory=lambda: kind(room, name))
+
+
+def _filters() -> tuple[Kind, ...]:
+    return tuple(
+        kind("thincode.grading.filters", name) for name in ("correct", "blocks_ok", "min_blocks", "plan_share")
+    )
+
+
+def _metrics() -> tuple[Kind, ...]:
+    names = ("accuracy", "grounding", "recovery", "code_use", "structure", "length")
+    return tuple(kind("thincode.evaluation.metrics", name) for name in names)
+
+
+@settings
+class InterpreterSettings:
+    """What runs the blocks."""
+
+    backend: Backend = _kind("thincode.interpreter.backends", "python")
+    limits: Limits = field(default_factory=Limits)
+
+
+@settings
+class DistillSettings:
+    """Sample a teacher and keep what passes the filters (ThinC section on distillation)."""
+
+    problems: Source = _kind("thincode.problems.sources", "drills")
+    teacher: EngineKind = _kind("thincode.engines", "scripted")
+    samples: int = 1
+    """Trajectories a problem."""
+    budget: Budget = field(default_factory=Budget)
+    sampling: Sampling = field(default_factory=Sampling)
+    filters: tuple[Filter, ...] = field(default_factory=_filters)
+
+
+@settings
+class SftSection:
+    """Next-token training on the trajectories that distillation kept."""
+
+    model: ModelSettings = field(default_factory=ModelSettings)
+    data: str | None = None
+    """A distillation's run folder; None takes the one of this run."""
+    tokenizer_size: int = 512
+    """Vocabulary of the tokenizer trained for a model built from scratch; a loaded model brings its own."""
+    train_outputs: bool = False
+    """Also train the interpreter's tokens (ThinC's m=1)."""
+    train: SftSettings = field(default_factory=SftSettings)
+
+
+@settings
+class WeightedReward:
+    """One reward and what it counts in the total."""
+
+    reward: RewardKind = _kind("thincode.grading.rewards", "correct")
+    weight: float = 1.0
+
+
+@settings
+class ValidationSettings:
+    """Held-out problems measured while training."""
+
+    problems: Source = _kind("thincode.problems.sources", "drills")
+    every: int = 10
+    """Steps between two validations; one also stands before the first step and after the last."""
+    sampling: Sampling = field(default_factory=lambda: Sampling(temperature=0.0))
+
+
+@settings
+class RlSection:
+    """Reinforcement learning with the interpreter in the loop, in stages."""
+
+    model: str | None = None
+    """Folder of the model to start from; None takes the one that SFT of this run made."""
+    problems: Source = _kind("thincode.problems.sources", "drills")
+    algorithm: AlgorithmKind = _kind("thincode.training.algorithms", "grpo")
+    problems_per_step: int = 128
+    samples: int = 8
+    """Trajectories a problem: the size of a group."""
+    updates_per_step: int = 2
+    max_refills: int = 0
+    """Times a step may sample further problems where the algorithm misses groups (dynamic sampling)."""
+    sampling: Sampling = field(default_factory=Sampling)
+    rewards: tuple[WeightedReward, ...] = field(default_factory=lambda: (WeightedReward(),))
+    truncated_in_update: bool = True
+    """False keeps truncated trajectories in the group's statistics but out of the loss."""
+    stages: tuple[Stage, ...]
+    policy: PolicySettings = field(default_factory=PolicySettings)
+    validation: ValidationSettings | None = None
+    keep_ids: bool = False
+    """Write token ids and log-probabilities of every rollout beside the records."""
+
+
+@settings
+class EvaluateSection:
+    """Samples, grades and measures a model."""
+
+    problems: Source = _kind("thincode.problems.sources", "drills")
+    engine: EngineKind = _kind("thincode.engines", "local")
+    model: str | None = None
+    """Folder of the model to evaluate when the command line names none."""
+    samples: int = 16
+    sampling: Sampling = field(default_factory=lambda: Sampling(temperature=0.6))
+    budget: Budget = field(default_factory=Budget)
+    greedy: bool = False
+    """Also one greedy sample a problem."""
+    swap_outputs: bool = False
+    """Also measure with the outputs of another problem of the same family shown instead: the causal use of outputs."""
+    base_problems: int = 64
+    """Problems on which a pipeline measures the untrained model; it answers none, slowly."""
+    metrics: tuple[MetricKind, ...] = field(default_factory=_metrics)
+    groups: tuple[str, ...] = ("family",)
+    """Tags by which accuracy is split."""
+
+
+@settings
+class Recipe:
+    """Everything a run is told."""
+
+    name: str = ""
+    seed: int = 1
+    schedule: Schedule = Schedule.OVERLAPPED
+    threads: int = 0
+    """torch threads; 0 takes all cores."""
+    live: int = 256
+    """Episodes at once; in the deterministic schedule the size of a cohort."""
+    lost_share_limit: float = 0.02
+    """Share of blocks lost after retry above which the run stops, checkpointed."""
+    format: FormatKind = _kind("thincode.trajectory.formats", "thinc")
+    interpreter: InterpreterSettings = field(default_factory=InterpreterSettings)
+    distill: DistillSettings | None = None
+    sft: SftSection | None = None
+    rl: RlSection | None = None
+    evaluate: EvaluateSection | None = None
