@@ -152,7 +152,7 @@ class UpdateTrainer(Trainer):  # type: ignore[misc]
         total = torch.zeros((), device=self.args.device)
         for number, indices in enumerate(shares[rank], start=1):
             last = number == len(shares[rank])
-            self.accelerator.gradient_state._set_sync_gradients(last)
+            self.accelerator.sync_gradients = last
             micro = collate([update.rows[index] for index in indices], layout=self.settings.layout)
             with contextlib.nullcontext() if last else self.accelerator.no_sync(model):
                 with self.compute_loss_context_manager():
