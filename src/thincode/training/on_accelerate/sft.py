@@ -14,12 +14,13 @@ from .. import Update
 from ..algorithms import Loss
 from ..batch import Example, supervised_batches, supervised_updates
 from ..checkpoint import Checkpoint
-from ..models import SavableTokenizer
 from .loop import LoopSettings, Source, train
 
 if TYPE_CHECKING:
     import torch
     from torch import nn
+
+    from ...trajectory.tokenizer import Tokenizer
 
 
 @settings
@@ -68,7 +69,7 @@ def train_sft(
     on_log: Callable[[dict[str, float]], None],
     on_validate: Callable[[int], None] | None = None,
     state: Callable[[], Mapping[str, Any]] = dict,
-    tokenizer: SavableTokenizer | None = None,
+    tokenizer: Tokenizer | None = None,
 ) -> SftResult:
     """Train `model`, in place, to write what the examples' masks name.
 
