@@ -101,7 +101,10 @@ def test_a_checkpoint_stands_at_the_end_of_a_step_with_the_state_of_that_moment(
     found = latest(folder)
     assert (found.step, found.finished, found.state) == (3, True, {"records": 6})
     assert json.loads((folder / "step-000002" / "manifest.json").read_text())["state"] == {"records": 4}
-    assert difference(model, load(str(found.path))) == 0.0
+    loaded = load(str(found.path))
+    assert difference(model, loaded) == 0.0
+    assert model.config.use_cache
+    assert loaded.config.use_cache
     assert sorted(path.name for path in folder.iterdir()) == ["step-000002", "step-000003"]
 
 

@@ -1,5 +1,6 @@
-"""How it learns. The rooms inside: `models` builds and loads, `batch` packs rows, `algorithms` say what is learned,
-`on_accelerate` runs them on transformers' Trainer. Training knows no interpreter and no problem: it gets finished rollouts.
+"""How it learns. The rooms inside: `models` builds and loads, `algorithms` say what is learned, `rows` turns a step's rollouts
+into updates, `batch` packs them, `on_accelerate` makes them on transformers' Trainer, `checkpoint` holds what a run needs to go
+on, `curriculum` says what is asked next. Training knows no interpreter and no problem: it gets finished rollouts.
 
 One **step** is one rollout batch of P problems × G samples; it gives one or more optimizer **updates**; an update is
 split into **micro-batches** by a token budget. Stages, checkpoints, validation and resume count steps.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from ..atomic import sync_folder
 from ..errors import ModelError
@@ -13,6 +13,8 @@ from ..settings import settings
 
 if TYPE_CHECKING:
     from torch import nn
+
+    from ..trajectory.tokenizer import Tokenizer
 
 
 @settings
@@ -39,13 +41,6 @@ def quiet() -> None:
     from transformers.utils import logging
 
     logging.disable_progress_bar()
-
-
-class SavableTokenizer(Protocol):
-    """What `save` asks of a tokenizer."""
-
-    def save(self, folder: Path) -> None:
-        """Write the files from which transformers' AutoTokenizer reads ids, special tokens and chat template."""
 
 
 def build(settings: ModelSettings, *, vocabulary: int, eos_id: int, pad_id: int, seed: int) -> nn.Module:
@@ -118,7 +113,7 @@ def _check_folder(folder: Path) -> None:
         )
 
 
-def save(model: Any, tokenizer: SavableTokenizer | None, folder: Path) -> None:
+def save(model: Any, tokenizer: Tokenizer | None, folder: Path) -> None:
     """Write model and tokenizer as a folder that plain transformers loads; written beside, synced, renamed.
 
     A folder that is there already is replaced. A crash leaves the old one or the new one; in the instant between two

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from thincode.training import Row
@@ -24,6 +24,7 @@ def row(ids: list[int], weight: list[float]) -> Row:
     return Row(ids=np.array(ids, dtype=np.int32), behavior=-column, advantage=column * 2, weight=column)
 
 
+@settings(deadline=None)
 @given(
     lengths=st.lists(st.integers(1, 40), max_size=30),
     ranks=st.integers(1, 4),
@@ -78,12 +79,27 @@ def test_an_empty_share_still_has_one_position_of_weight_zero(rows: list[Row], l
     assert micro.weight_K.tolist() == [0.0]
 
 
+@settings(deadline=None)
 @given(lengths=st.lists(st.integers(1, 50), min_size=1, max_size=60), seed=st.integers(0, 9), epoch=st.integers(0, 3))
 def test_an_epoch_has_each_example_once_inside_the_budget(lengths: list[int], seed: int, epoch: int) -> None:
     batches = epoch_batches(lengths, batch_tokens=64, seed=seed, epoch=epoch)
     assert sorted(index for batch in batches for index in batch) == list(range(len(lengths)))
     assert all(len(batch) == 1 or sum(lengths[index] for index in batch) <= 64 for batch in batches)
     assert batches == epoch_batches(lengths, batch_tokens=64, seed=seed, epoch=epoch)
+
+
+def test_examples_of_like_length_share_a_batch_when_asked() -> None:
+    lengths = np.random.default_rng(0).integers(60, 150, 400).tolist()
+
+    def padding(alike: int) -> float:
+        batches = epoch_batches(lengths, batch_tokens=1024, seed=0, epoch=0, alike=alike)
+        assert sorted(index for batch in batches for index in batch) == list(range(400))
+        assert batches == epoch_batches(lengths, batch_tokens=1024, seed=0, epoch=0, alike=alike)
+        padded = sum(len(batch) * max(lengths[index] for index in batch) for batch in batches)
+        return padded / sum(lengths)
+
+    assert padding(1) > 1.25
+    assert padding(8) < 1.15
 
 
 def test_epochs_differ_in_order() -> None:

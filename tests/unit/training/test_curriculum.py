@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from thincode.training.curriculum import Curriculum, DropSolved, Group, Stage, begin, draw, record, restore, solved
@@ -20,6 +20,7 @@ def steps(curriculum: Curriculum, count: int, number: int) -> tuple[list[list[st
     return asked, curriculum
 
 
+@settings(deadline=None)
 @given(seed=st.integers(0, 50), count=st.integers(1, 10))
 def test_no_step_asks_a_problem_twice_and_no_epoch_misses_one(seed: int, count: int) -> None:
     asked, _ = steps(Curriculum(active=NAMES, seed=seed), count, 20)
@@ -45,6 +46,7 @@ def test_a_step_asks_all_there_are_when_few_are_left() -> None:
     assert draw(Curriculum(active=(), seed=0), 4)[0] == []
 
 
+@settings(deadline=None)
 @given(done=st.integers(0, 12), count=st.integers(1, 10))
 def test_a_restored_curriculum_goes_on_the_same(done: int, count: int) -> None:
     _, curriculum = steps(Curriculum(active=NAMES, seed=4), count, done)

@@ -8,26 +8,13 @@ import pytest
 
 from thincode.errors import ModelError
 from thincode.training.models import ModelSettings, load, save
+from thincode.trajectory.tokenizer import Tokenizer
 
 pytestmark = pytest.mark.train
 
 
-class Tokenizer:
-    """Saves itself through transformers; what ours must do, too."""
-
-    def __init__(self) -> None:
-        from tokenizers import Tokenizer as Backend
-        from tokenizers import models, pre_tokenizers
-        from transformers import PreTrainedTokenizerFast
-
-        words = {"<pad>": 0, "<eos>": 1, **{str(digit): digit + 2 for digit in range(10)}}
-        backend = Backend(models.WordLevel(words, unk_token="<pad>"))
-        backend.pre_tokenizer = pre_tokenizers.Whitespace()
-        self.inner = PreTrainedTokenizerFast(tokenizer_object=backend, pad_token="<pad>", eos_token="<eos>")
-        self.inner.chat_template = "{{ messages[0]['content'] }}<eos>"
-
-    def save(self, folder: Path) -> None:
-        self.inner.save_pretrained(folder)
+def small_tokenizer() -> Tokenizer:
+    return Tokenizer.train(["What is 17 + 5? 22"] * 4, vocab_size=270, markers=["```python\n"])
 
 
 def test_the_default_model_is_half_a_million_parameters() -> None:
@@ -55,16 +42,16 @@ def test_a_saved_model_loads_here_and_in_plain_transformers(tmp_path: Path) -> N
 
     from training_cases import difference, tiny_model
 
-    model = tiny_model()
-    save(model, Tokenizer(), tmp_path / "model")
-    save(tiny_model(seed=9), Tokenizer(), tmp_path / "model")
-    save(model, Tokenizer(), tmp_path / "model")
+    model, tokenizer = tiny_model(), small_tokenizer()
+    for each in (model, tiny_model(seed=9), model):  # a folder that is there is replaced
+        save(each, tokenizer, tmp_path / "model")
     assert difference(model, load(str(tmp_path / "model"))) == 0.0
     assert difference(model, AutoModelForCausalLM.from_pretrained(tmp_path / "model")) == 0.0
-    tokenizer = AutoTokenizer.from_pretrained(tmp_path / "model")
-    messages = [{"role": "user", "content": "1 2"}]
-    assert tokenizer.apply_chat_template(messages, tokenize=False) == "1 2<eos>"
-    assert tokenizer("1 2").input_ids == [3, 4]
+    plain = AutoTokenizer.from_pretrained(tmp_path / "model")
+    messages = [{"role": "user", "content": "17 + 5?"}]
+    rendered = plain.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
+    assert "17 + 5?" in rendered
+    assert plain("17 + 5?").input_ids == tokenizer.encode("17 + 5?", special=False)
     assert [path.name for path in tmp_path.iterdir()] == ["model"]
 
 

@@ -28,7 +28,7 @@ from ..models import quiet
 from .loop import Head, LoopSettings, LossFunction, Precision, Source, close
 
 if TYPE_CHECKING:
-    from ..models import SavableTokenizer
+    from ...trajectory.tokenizer import Tokenizer
 
 ENDLESS = 10**9
 """Nominal number of updates: the source decides when a run ends."""
@@ -70,7 +70,7 @@ class UpdateTrainer(Trainer):  # type: ignore[misc]
         settings: LoopSettings,
         temperature: float,
         seed: int,
-        tokenizer: SavableTokenizer | None,
+        tokenizer: Tokenizer | None,
         folder: Path,
         writing: Path,
         resume_from: checkpoint.Checkpoint | None,
@@ -152,7 +152,7 @@ class UpdateTrainer(Trainer):  # type: ignore[misc]
         total = torch.zeros((), device=self.args.device)
         for number, indices in enumerate(shares[rank], start=1):
             last = number == len(shares[rank])
-            self.accelerator.gradient_state._set_sync_gradients(last)
+            self.accelerator.sync_gradients = last
             micro = collate([update.rows[index] for index in indices], layout=self.settings.layout)
             with contextlib.nullcontext() if last else self.accelerator.no_sync(model):
                 with self.compute_loss_context_manager():
@@ -307,6 +307,7 @@ def _arguments(settings: LoopSettings, *, seed: int, writing: Path) -> TrainingA
         save_strategy="no",
         ignore_data_skip=True,
         remove_unused_columns=False,
+        use_cache=True,  # of the model's configuration, which an engine and the checkpoint share; our forward uses none
         ddp_find_unused_parameters=False,
         report_to=settings.report_to,
         disable_tqdm=True,

@@ -13,12 +13,13 @@ from ...settings import settings
 from .. import Update, checkpoint
 from ..algorithms import Loss
 from ..batch import Layout
-from ..models import SavableTokenizer
 from ..optimizer import OptimizerSettings, ScheduleSettings
 
 if TYPE_CHECKING:
     import torch
     from torch import nn
+
+    from ...trajectory.tokenizer import Tokenizer
 
 
 class Precision(StrEnum):
@@ -96,7 +97,7 @@ def train(
     settings: LoopSettings,
     temperature: float,
     seed: int,
-    tokenizer: SavableTokenizer | None,
+    tokenizer: Tokenizer | None,
     folder: Path,
     resume_from: checkpoint.Checkpoint | None,
 ) -> None:

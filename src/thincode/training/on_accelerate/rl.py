@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 from ...settings import Kind, settings
 from .. import Update
 from ..checkpoint import Checkpoint
-from ..models import SavableTokenizer
 from .loop import LoopSettings, Source, train
 
 if TYPE_CHECKING:
     from torch import nn
+
+    from ...trajectory.tokenizer import Tokenizer
 
 
 @settings
@@ -37,7 +38,7 @@ def train_policy(
     resume_from: Checkpoint | None,
     state: Callable[[], Mapping[str, Any]],
     on_update: Callable[[dict[str, float]], None],
-    tokenizer: SavableTokenizer | None = None,
+    tokenizer: Tokenizer | None = None,
 ) -> None:
     """Train `model` on the updates of all stages; they are one run, and its steps are counted through.
 

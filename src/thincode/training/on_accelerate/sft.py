@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,12 +14,13 @@ from .. import Update
 from ..algorithms import Loss
 from ..batch import Example, supervised_batches, supervised_updates
 from ..checkpoint import Checkpoint
-from ..models import SavableTokenizer
 from .loop import LoopSettings, Source, train
 
 if TYPE_CHECKING:
     import torch
     from torch import nn
+
+    from ...trajectory.tokenizer import Tokenizer
 
 
 @settings
@@ -31,6 +33,9 @@ class SftSettings(LoopSettings):
     """The run ends at whichever of the three comes first."""
     batch_tokens: int = 1_024
     """Tokens of one update, prompts and outputs counted."""
+    alike: int = 1
+    """Examples of so many batches are sorted by length among themselves: 8 saves a sixth of the time where rows are
+    padded, 1 leaves batches fully mixed."""
     context_tokens: int = 32_768
     """Longer examples are left out and counted, never cut."""
     validate_every: int | None = None
@@ -64,7 +69,7 @@ def train_sft(
     on_log: Callable[[dict[str, float]], None],
     on_validate: Callable[[int], None] | None = None,
     state: Callable[[], Mapping[str, Any]] = dict,
-    tokenizer: SavableTokenizer | None = None,
+    tokenizer: Tokenizer | None = None,
 ) -> SftResult:
     """Train `model`, in place, to write what the examples' masks name.
 
@@ -72,9 +77,9 @@ def train_sft(
         model: a causal language model.
         examples: ids and masks.
         settings: how long and how.
-        seed: of the order and of dropout.
+        seed: of order and dropout.
         folder: the run's `checkpoint/`.
-        resume_from: from `checkpoint.latest`; the run then goes on exactly as if it had not been interrupted.
+        resume_from: from `checkpoint.latest`; the run goes on as if it had not been interrupted.
         on_log: gets `step`, `loss`, `grad_norm`, `learning_rate`, `tokens` every `log_every` updates.
         on_validate: called with the number of steps done, every `validate_every` steps and after the last one.
         state: what a checkpoint shall remember.
@@ -85,38 +90,11 @@ def train_sft(
         RecipeError: no limit is set.
         UserError: loss or gradient is not finite.
     """
-    if settings.epochs is None and settings.max_steps is None and settings.max_tokens is None:
-        raise RecipeError("sft: set one of epochs, max_steps and max_tokens; without any the training never ends")
     fitting = [example for example in examples if len(example.ids) <= settings.context_tokens]
     kept = [example for example in fitting if example.mask[1:].any()]
-    if not kept:
-        raise DataError(
-            f"nothing to train on: of {len(examples)} examples, {len(examples) - len(fitting)} are longer than "
-            f"sft.context_tokens={settings.context_tokens} and {len(fitting)} have no token to train"
-        )
-    lengths = [len(example.ids) for example in kept]
-    batches = supervised_batches(
-        lengths,
-        batch_tokens=settings.batch_tokens,
-        seed=seed,
-        epochs=settings.epochs,
-        max_steps=settings.max_steps,
-        max_tokens=settings.max_tokens,
-    )
-
-    def due(steps: int) -> bool:
-        every = settings.validate_every
-        return every is not None and on_validate is not None and (steps % every == 0 or steps == len(batches))
-
-    def updates(first_step: int) -> Iterator[Update]:
-        # A checkpoint is written before its step's validation, so the resumed run makes that one again.
-        if first_step and on_validate is not None and due(first_step):
-            on_validate(first_step)
-        for update in supervised_updates(kept, batches, first_step=first_step):
-            yield update
-            if on_validate is not None and due(update.step + 1):
-                on_validate(update.step + 1)
-
+    too_long = len(examples) - len(fitting)
+    batches = _batches(kept, settings, seed=seed, given=len(examples), too_long=too_long)
+    updates = partial(_updates, kept, batches, settings.validate_every, on_validate)
     train(
         model,
         source=Source(updates=updates, total=len(batches), state=state, on_update=on_log),
@@ -130,10 +108,49 @@ def train_sft(
     )
     return SftResult(
         examples=len(kept),
-        too_long=len(examples) - len(fitting),
+        too_long=too_long,
         nothing_to_train=len(fitting) - len(kept),
         steps=len(batches),
-        tokens=sum(lengths[index] for batch in batches for index in batch),
+        tokens=sum(len(kept[index].ids) for batch in batches for index in batch),
+    )
+
+
+def _updates(
+    kept: Sequence[Example],
+    batches: Sequence[Sequence[int]],
+    validate_every: int | None,
+    on_validate: Callable[[int], None] | None,
+    first_step: int,
+) -> Iterator[Update]:
+    def validate(steps: int) -> None:
+        due = validate_every is not None and (steps % validate_every == 0 or steps == len(batches))
+        if on_validate is not None and steps and due:
+            on_validate(steps)
+
+    validate(first_step)  # a checkpoint is written before its step's validation, so a resumed run makes that one again
+    for update in supervised_updates(kept, batches, first_step=first_step):
+        yield update
+        validate(update.step + 1)
+
+
+def _batches(
+    kept: Sequence[Example], settings: SftSettings, *, seed: int, given: int, too_long: int
+) -> list[list[int]]:
+    if settings.epochs is None and settings.max_steps is None and settings.max_tokens is None:
+        raise RecipeError("sft: set one of epochs, max_steps and max_tokens; without any the training never ends")
+    if not kept:
+        raise DataError(
+            f"nothing to train on: of {given} examples, {too_long} are longer than "
+            f"sft.context_tokens={settings.context_tokens} and {given - too_long} have no token to train"
+        )
+    return supervised_batches(
+        [len(example.ids) for example in kept],
+        batch_tokens=settings.batch_tokens,
+        seed=seed,
+        epochs=settings.epochs,
+        max_steps=settings.max_steps,
+        max_tokens=settings.max_tokens,
+        alike=settings.alike,
     )
 
 
