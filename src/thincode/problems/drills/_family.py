@@ -110,6 +110,17 @@ def lines(*source: str) -> str:
     return "\n".join(source)
 
 
+def phrases(openings: Sequence[str], rests: Sequence[str]) -> tuple[str, ...]:
+    """Wordings put together from parts: every opening with every rest in the place of its `…`.
+
+    The last third, which is for held-out problems only, are combinations never trained on whose parts all were: with three
+    of each, every part occurs in two seen wordings.
+    """
+    pairs = [(i, j) for i in range(len(openings)) for j in range(len(rests))]
+    ordered = [pair for pair in pairs if sum(pair) % 3 != 2] + [pair for pair in pairs if sum(pair) % 3 == 2]
+    return tuple(openings[i].replace("…", rests[j]) for i, j in ordered)
+
+
 @cache
 def families() -> Mapping[str, Family]:
     """Every family that ships, by the name of its file."""

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from random import Random
 
-from ._family import Family, Params, Step, lines
+from ._family import Family, Params, Step, lines, phrases
 
 ADD, SUBTRACT, MULTIPLY, REMAINDER = range(4)
 SIGNS = ("+", "-", "*", "%")
@@ -60,13 +60,9 @@ FAMILY = Family(
     names="a steps",
     sample=_sample,
     fields=_fields,
-    wordings=(
-        "Take {a}, {steps}. What is it?",
-        "What is {a}, {steps}?",
-        "Find {a}, {steps}.",
-        "From {a} on: {steps}. What is it?",
-        "A counter shows {a}. Now {steps}. What does it show?",
-        "Think of {a}; {steps}. Which number have you got?",
+    wordings=phrases(
+        ("Take {a}, …?", "Start with {a}, …?", "Think of {a}, …?"),
+        ("{steps}. What is it", "{steps}. What do you get", "{steps}. Which number is it"),
     ),
     gold=_gold,
     plan="Take one step after another.",

@@ -2,7 +2,7 @@
 
 from random import Random
 
-from ._family import Family, Flaw, Params, Step, lines
+from ._family import Family, Flaw, Params, Step, lines, phrases
 
 
 def _sample(rng: Random, level: int) -> Params:
@@ -40,13 +40,9 @@ FAMILY = Family(
     names="a b",
     sample=_sample,
     symmetric=2,
-    wordings=(
-        "What is the sum of the digits of {a} * {b}?",
-        "Multiply {a} by {b} and add the digits.",
-        "Find the sum of the digits of {a} * {b}.",
-        "Add all digits of {a} * {b}.",
-        "The product of {a} and {b} is written out. What do its digits come to?",
-        "Which digit sum has {a} times {b}?",
+    wordings=phrases(
+        ("What is …?", "Find ….", "Give …."),
+        ("the digit sum of {a} * {b}", "the sum of the digits of {a} * {b}", "the digit sum of {a} times {b}"),
     ),
     gold=_gold,
     plan="Multiply, list the digits, then add.",

@@ -2,7 +2,7 @@
 
 from random import Random
 
-from ._family import Family, Flaw, Params, Step, lines
+from ._family import Family, Flaw, Params, Step, lines, phrases
 
 
 def _sample(rng: Random, level: int) -> Params:
@@ -45,13 +45,13 @@ def _steps(n: int, k: int, *, flawed: bool) -> list[Step]:
 FAMILY = Family(
     names="n k",
     sample=_sample,
-    wordings=(
-        "What is the sum of all n >= {k} that divide {n}?",
-        "Add all divisors of {n} from {k} on.",
-        "Find the sum of all divisors of {n} that are at least {k}.",
-        "Add all n >= {k} that divide {n}.",
-        "Leave out the divisors of {n} below {k}. What do the others come to?",
-        "Which total have those divisors of {n} that are not less than {k}?",
+    wordings=phrases(
+        ("What is the sum of …?", "Find the sum of ….", "Add …."),
+        (
+            "all n >= {k} that divide {n}",
+            "all divisors of {n} from {k} on",
+            "all divisors of {n} that are at least {k}",
+        ),
     ),
     gold=_gold,
     plan="List the divisors, keep the large, then add.",

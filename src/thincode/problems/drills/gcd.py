@@ -2,7 +2,7 @@
 
 from random import Random
 
-from ._family import Family, Params, Step, lines
+from ._family import Family, Params, Step, lines, phrases
 
 
 def _sample(rng: Random, level: int) -> Params:
@@ -33,13 +33,13 @@ FAMILY = Family(
     names="a b",
     sample=_sample,
     symmetric=2,
-    wordings=(
-        "What is the sum of all common divisors of {a} and {b}?",
-        "Add all numbers that divide {a} and {b}.",
-        "Find the sum of all n that divide {a} and {b}.",
-        "Add all common divisors of {a} and {b}.",
-        "Which total do the positive common divisors of {a} and {b} have?",
-        "{a} and {b} share some divisors. What do these come to, taken together?",
+    wordings=phrases(
+        ("What is …?", "Find ….", "Give …."),
+        (
+            "the sum of all common divisors of {a} and {b}",
+            "the sum of all n that divide {a} and {b}",
+            "the total of the common divisors of {a} and {b}",
+        ),
     ),
     gold=_gold,
     plan="Find the gcd, list its divisors, then add.",

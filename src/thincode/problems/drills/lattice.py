@@ -3,7 +3,7 @@
 from math import isqrt
 from random import Random
 
-from ._family import Family, Flaw, Params, Step, lines
+from ._family import Family, Flaw, Params, Step, lines, phrases
 
 
 def _sample(rng: Random, level: int) -> Params:
@@ -40,13 +40,13 @@ def _steps(k: int, n: int, *, flawed: bool) -> list[Step]:
 FAMILY = Family(
     names="k n",
     sample=_sample,
-    wordings=(
-        "How many pairs x, y >= {k} have x*x + y*y <= {n}?",
-        "Count all pairs x, y >= {k} with x*x + y*y <= {n}.",
-        "Find how many pairs x, y >= {k} have x*x + y*y <= {n}.",
-        "How many x, y >= {k} have x*x + y*y at most {n}?",
-        "A disc around 0 has squared radius {n}. How many of its lattice points have x, y >= {k}?",
-        "In how many ways do the squares of x and y, both at least {k}, add up to no more than {n}?",
+    wordings=phrases(
+        ("How many … are there?", "Count all ….", "Find the number of …."),
+        (
+            "pairs x, y >= {k} with x*x + y*y <= {n}",
+            "x, y >= {k} with x*x + y*y at most {n}",
+            "pairs x, y from {k} on with x*x + y*y <= {n}",
+        ),
     ),
     gold=_gold,
     plan="Find the range, then count the pairs.",

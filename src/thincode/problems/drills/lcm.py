@@ -2,7 +2,7 @@
 
 from random import Random
 
-from ._family import Family, Flaw, Params, Step, lines
+from ._family import Family, Flaw, Params, Step, lines, phrases
 
 
 def _sample(rng: Random, level: int) -> Params:
@@ -44,13 +44,13 @@ FAMILY = Family(
     names="a b k",
     sample=_sample,
     symmetric=2,
-    wordings=(
-        "Find the least n > {k} that {a} and {b} divide.",
-        "What is the first common multiple of {a} and {b} above {k}?",
-        "Find the least multiple of {a} and {b} above {k}.",
-        "What is the least n > {k} divisible by {a} and {b}?",
-        "Bells ring every {a} and every {b} minutes. When do both ring first after minute {k}?",
-        "Past {k}, which number comes first in the times tables of both {a} and {b}?",
+    wordings=phrases(
+        ("What is …?", "Find ….", "Give …."),
+        (
+            "the least n > {k} that {a} and {b} divide",
+            "the first common multiple of {a} and {b} above {k}",
+            "the least n > {k} divisible by {a} and {b}",
+        ),
     ),
     gold=_gold,
     plan="Find the lcm, then the next multiple.",

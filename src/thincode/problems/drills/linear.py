@@ -2,7 +2,7 @@
 
 from random import Random
 
-from ._family import Family, Params, Step, lines
+from ._family import Family, Params, Step, lines, phrases
 
 
 def _sample(rng: Random, level: int) -> Params:
@@ -31,13 +31,9 @@ def _steps(a: int, b: int, c: int, d: int, *, flawed: bool) -> list[Step]:
 FAMILY = Family(
     names="a b c d",
     sample=_sample,
-    wordings=(
-        "Find x with {a}x + {b} = {c}x + {d}.",
-        "What is x if {a}x + {b} = {c}x + {d}?",
-        "Find x: {a}x + {b} = {c}x + {d}.",
-        "{a}x + {b} is {c}x + {d}. What is x?",
-        "Where do the lines y = {a}x + {b} and y = {c}x + {d} meet? Give x.",
-        "Solve {b} + {a}n = {d} + {c}n.",
+    wordings=phrases(
+        ("Find x so that ….", "What is x if …?", "Solve for x: …."),
+        ("{a}x + {b} = {c}x + {d}", "{a}x + {b} is {c}x + {d}", "{a}x + {b} equals {c}x + {d}"),
     ),
     gold=_gold,
     plan="Collect x, then the numbers, then divide.",

@@ -2,7 +2,7 @@
 
 from random import Random
 
-from ._family import Family, Flaw, Params, Step, lines
+from ._family import Family, Flaw, Params, Step, lines, phrases
 
 
 def _sample(rng: Random, level: int) -> Params:
@@ -35,13 +35,13 @@ FAMILY = Family(
     names="a b n",
     sample=_sample,
     symmetric=2,
-    wordings=(
-        "How many n from 1 to {n} do {a} or {b} divide?",
-        "Count all n <= {n} that {a} or {b} divide.",
-        "How many multiples of {a} or {b} are at most {n}?",
-        "Count the numbers from 1 to {n} divisible by {a} or {b}.",
-        "Mark every {a}th and every {b}th of {n} boxes. How many boxes are marked?",
-        "Of the first {n} positive integers, how many have {a} or {b} as a divisor?",
+    wordings=phrases(
+        ("How many … are there?", "Count all ….", "Find the number of …."),
+        (
+            "n <= {n} that {a} or {b} divide",
+            "multiples of {a} or {b} up to {n}",
+            "n from 1 to {n} divisible by {a} or {b}",
+        ),
     ),
     gold=_gold,
     plan="Count each, count both, then subtract.",

@@ -2,7 +2,7 @@
 
 from random import Random
 
-from ._family import Family, Flaw, Params, Step, lines
+from ._family import Family, Flaw, Params, Step, lines, phrases
 
 
 def _sample(rng: Random, level: int) -> Params:
@@ -31,13 +31,9 @@ def _steps(a: int, n: int, b: int, k: int, *, flawed: bool) -> list[Step]:
 FAMILY = Family(
     names="a n b k",
     sample=_sample,
-    wordings=(
-        "What is {a}^{n} + {b} mod {k}?",
-        "Find {a}^{n} + {b} mod {k}.",
-        "Find x with 0 <= x < {k} and x = {a}^{n} + {b} mod {k}.",
-        "Add {b} to {a}^{n}. What is it mod {k}?",
-        "Which remainder does {a}^{n} + {b} leave on division by {k}?",
-        "Divide {a}^{n} + {b} by {k}. What stays?",
+    wordings=phrases(
+        ("What is …?", "Find ….", "Give …."),
+        ("{a}^{n} + {b} mod {k}", "the remainder of {a}^{n} + {b} by {k}", "{a}^{n} + {b} modulo {k}"),
     ),
     gold=_gold,
     plan="Take the power, add, then reduce.",

@@ -3,7 +3,7 @@
 from functools import cache
 from random import Random
 
-from ._family import Family, Flaw, Params, Step, lines
+from ._family import Family, Flaw, Params, Step, lines, phrases
 
 LARGEST = 1000
 
@@ -56,13 +56,13 @@ def _steps(a: int, b: int, *, flawed: bool) -> list[Step]:
 FAMILY = Family(
     names="a b",
     sample=_sample,
-    wordings=(
-        "How many n from {a} to {b} are not prime?",
-        "Count all n from {a} to {b} that are not prime.",
-        "How many n with {a} <= n <= {b} are not prime?",
-        "Find how many n from {a} to {b} are not prime.",
-        "Strike the primes from {a}, ..., {b}. How many numbers stay?",
-        "Of the integers {a} through {b}, how many are composite?",
+    wordings=phrases(
+        ("How many … are there?", "Count all ….", "Find the number of …."),
+        (
+            "n from {a} to {b} that are not prime",
+            "composite n from {a} to {b}",
+            "n with {a} <= n <= {b} that are not prime",
+        ),
     ),
     gold=_gold,
     plan="Count all, find the primes, then subtract.",

@@ -2,7 +2,7 @@
 
 from random import Random
 
-from ._family import Family, Params, Step, lines
+from ._family import Family, Params, Step, lines, phrases
 
 
 def _sample(rng: Random, level: int) -> Params:
@@ -27,13 +27,17 @@ FAMILY = Family(
     names="a b c d",
     sample=_sample,
     symmetric=2,
-    wordings=(
-        "Ann has {a} boxes of {b} pens, sells {c} and buys {d}. How many pens are there?",
-        "Tom has {a} bags of {b} pens, sells {c} and finds {d}. How many has Tom?",
-        "There are {a} boxes of {b} pens. {c} are sold, {d} come. How many are there?",
-        "Ann buys {a} bags of {b} pens, sells {c} and finds {d}. How many has Ann?",
-        "A hall has {a} rows of {b} seats. {c} seats are taken out, {d} put in. How many seats stand?",
-        "Eve fills {a} pages with {b} stamps each, loses {c}, later gets {d}. What does she own?",
+    wordings=phrases(
+        (
+            "Ann has {a} boxes of {b} pens, …?",
+            "Tom has {a} bags of {b} pens, …?",
+            "Eve buys {a} packs of {b} pens, …?",
+        ),
+        (
+            "sells {c} and finds {d}. How many are there",
+            "loses {c} and buys {d}. How many are left",
+            "gives {c} away and gets {d}. How many are there now",
+        ),
     ),
     gold=_gold,
     plan="Multiply, subtract, then add.",

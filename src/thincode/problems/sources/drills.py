@@ -2,7 +2,7 @@
 
 Held-out problems share no parameters with training or RL problems of their family, whatever seed, count or level is
 asked for: the split of a parameter tuple is decided by a hash of it. The last third of each family's wordings occurs
-in held-out problems only.
+in held-out problems only: new combinations of openings and rests that were trained on in other combinations.
 
 The teacher writes each family's program; with `fallible`, the program of a family that knows a flaw carries it that
 often. Filtering by answer then keeps the programs that are right by luck, which leaves something for a reward to teach.
