@@ -84,7 +84,9 @@ class Pipeline:
                 run.finish({"model": "model"})
         return folder / "model"
 
-    def evaluate(self, folder: Path, *, name: str, model: Path | None, limit: int | None = None) -> Scorecard:
+    def evaluate(
+        self, folder: Path, *, name: str, model: Path | None, limit: int | None = None, all_arms: bool = True
+    ) -> Scorecard:
         """The scorecard of one model, or of the recipe's own engine where `model` is None.
 
         Args:
@@ -92,8 +94,11 @@ class Pipeline:
             name: of the subject, in tables.
             model: its folder.
             limit: only so many of the problems.
+            all_arms: False samples the main arm only, not greedy and not with swapped outputs.
         """
         section = _section(self.recipe.evaluate, "evaluate")
+        if not all_arms:
+            section = dataclasses.replace(section, greedy=False, swap_outputs=False)
         with self._step(folder) as (run, done):
             if done is None:
                 problems = load_problems(section.problems)[:limit]
@@ -133,10 +138,10 @@ def run(pipeline: Pipeline) -> list[Scorecard]:
     models: dict[str, Path] = {}
     cards: list[Scorecard] = []
 
-    def measure(name: str, limit: int | None = None) -> None:
+    def measure(name: str, limit: int | None = None, *, all_arms: bool = True) -> None:
         if recipe.evaluate is not None:
             folder = out / "evaluate" / f"{len(cards)}-{name}"
-            cards.append(pipeline.evaluate(folder, name=name, model=models[name], limit=limit))
+            cards.append(pipeline.evaluate(folder, name=name, model=models[name], limit=limit, all_arms=all_arms))
 
     if recipe.distill is not None:
         pipeline.distill(out / "distill")
@@ -145,16 +150,17 @@ def run(pipeline: Pipeline) -> list[Scorecard]:
         models["sft"] = pipeline.sft(out / "sft", data=data)
         models["base"] = out / "sft" / "base"
         if recipe.evaluate is not None and recipe.evaluate.base_problems:
-            measure("base", recipe.evaluate.base_problems)
+            measure("base", recipe.evaluate.base_problems, all_arms=False)
         measure("sft")
     if recipe.rl is not None:
         start = Path(recipe.rl.model) if recipe.rl.model else models.get("sft")
         if start is None:
             raise RecipeError("rl.model: no model to start from; name a model folder, or add a section sft")
         pipeline.rl(out / "rl", start=start)
-        for number in range(1, len(recipe.rl.stages) + 1):
+        stages = len(recipe.rl.stages)
+        for number in range(1, stages + 1):
             models[f"rl-{number}"] = out / "rl" / f"model-rl-{number}"
-            measure(f"rl-{number}")
+            measure(f"rl-{number}", all_arms=number == stages)
     if recipe.evaluate is not None and len(cards) > 1:
         _write_comparison(out, pipeline)
     return cards
