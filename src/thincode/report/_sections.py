@@ -63,8 +63,9 @@ def result(run: Run) -> Section | None:
             [
                 (f"{where}: {name_of(f.name)}" if where else name_of(f.name), [gain(f), Cell(f"{f.n:,}")])
                 for f in figures
+                if "bootstrap" not in f.name and "/family=" not in f.name
             ],
-            "Paired by problem; the interval is of the difference.",
+            "Paired by problem; the interval is of the difference. By family: comparison.json.",
         )
         for where, figures in run.comparisons.items()
     ]

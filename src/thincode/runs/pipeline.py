@@ -129,11 +129,21 @@ class Pipeline:
                 yield run, done
             finally:
                 if done is None:
-                    _add_time(self.out, str(folder.relative_to(self.out)), time.monotonic() - began)
+                    name = folder.name if folder == self.out else str(folder.relative_to(self.out))
+                    _add_time(self.out, name, time.monotonic() - began)
 
 
 def run(pipeline: Pipeline) -> list[Scorecard]:
     """All steps there are in the recipe, in order; returns the scorecards, one for each model there is."""
+    out = pipeline.out
+    with RunFolder.create(out, resolved=pipeline.resolved.resolved, resume=out.exists()) as root:
+        cards = _run_steps(pipeline)
+        if root.done is None:
+            root.finish({"scorecards": [card.name for card in cards]})
+    return cards
+
+
+def _run_steps(pipeline: Pipeline) -> list[Scorecard]:
     recipe, out = pipeline.recipe, pipeline.out
     models: dict[str, Path] = {}
     cards: list[Scorecard] = []

@@ -71,8 +71,9 @@ def run(
     with progress("sft", total=None, unit="updates", done=found.step if found else 0) as line:
 
         def on_log(figures: dict[str, float]) -> None:
-            log.append({"stage": "sft", **figures})
-            line.advance(int(figures["step"]) + 1 - line.done, loss=figures["loss"])
+            step = int(figures["step"])
+            log.append({"stage": "sft", **figures, "step": step})
+            line.advance(step + 1 - line.done, loss=figures["loss"])
 
         result = train_sft(
             model,
