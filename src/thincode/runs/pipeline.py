@@ -21,6 +21,7 @@ from ..evaluation.scorecard import compare, read
 from ..grading import records
 from ..runlog import RunFolder
 from ..settings import Resolved
+from ..training import models
 from ..trajectory.store import Store
 from ..trajectory.tokenizer import Tokenizer
 from . import distill, evaluate, rl, sft
@@ -102,6 +103,7 @@ class Pipeline:
         with self._step(folder) as (run, done):
             if done is None:
                 problems = load_problems(section.problems)[:limit]
+                model = models.local_folder(str(model)) if model is not None else None
                 tokenizer = Tokenizer.load(model) if model is not None else None
                 engine = evaluate.open_engine(
                     section, shop=self.shop, tokenizer=tokenizer, model=model, problems=problems
@@ -145,31 +147,31 @@ def run(pipeline: Pipeline) -> list[Scorecard]:
 
 def _run_steps(pipeline: Pipeline) -> list[Scorecard]:
     recipe, out = pipeline.recipe, pipeline.out
-    models: dict[str, Path] = {}
+    folders: dict[str, Path] = {}
     cards: list[Scorecard] = []
 
     def measure(name: str, limit: int | None = None, *, all_arms: bool = True) -> None:
         if recipe.evaluate is not None:
             folder = out / "evaluate" / f"{len(cards)}-{name}"
-            cards.append(pipeline.evaluate(folder, name=name, model=models[name], limit=limit, all_arms=all_arms))
+            cards.append(pipeline.evaluate(folder, name=name, model=folders[name], limit=limit, all_arms=all_arms))
 
     if recipe.distill is not None:
         pipeline.distill(out / "distill")
     if recipe.sft is not None:
         data = Path(recipe.sft.data) if recipe.sft.data else out / "distill"
-        models["sft"] = pipeline.sft(out / "sft", data=data)
-        models["base"] = out / "sft" / "base"
+        folders["sft"] = pipeline.sft(out / "sft", data=data)
+        folders["base"] = out / "sft" / "base"
         if recipe.evaluate is not None and recipe.evaluate.base_problems:
             measure("base", recipe.evaluate.base_problems, all_arms=False)
         measure("sft")
     if recipe.rl is not None:
-        start = Path(recipe.rl.model) if recipe.rl.model else models.get("sft")
+        start = Path(recipe.rl.model) if recipe.rl.model else folders.get("sft")
         if start is None:
             raise RecipeError("rl.model: no model to start from; name a model folder, or add a section sft")
         pipeline.rl(out / "rl", start=start)
         stages = len(recipe.rl.stages)
         for number in range(1, stages + 1):
-            models[f"rl-{number}"] = out / "rl" / f"model-rl-{number}"
+            folders[f"rl-{number}"] = out / "rl" / f"model-rl-{number}"
             measure(f"rl-{number}", all_arms=number == stages)
     if recipe.evaluate is not None and len(cards) > 1:
         _write_comparison(out, pipeline)

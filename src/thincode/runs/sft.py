@@ -75,6 +75,9 @@ def run(
             log.append({"stage": "sft", **figures, "step": step})
             line.advance(step + 1 - line.done, loss=figures["loss"])
 
+        def on_begin(steps: int) -> None:
+            line.total = steps
+
         result = train_sft(
             model,
             examples,
@@ -83,6 +86,7 @@ def run(
             folder=folder.path / "checkpoint",
             resume_from=found,
             on_log=on_log,
+            on_begin=on_begin,
             state=lambda: {"logs": folder.commit()},
             tokenizer=tokenizer,
         )
@@ -97,7 +101,8 @@ def _save_base(section: SftSection, trajectories: Sequence[Trajectory], shop: Wo
     from ..training import models
 
     if section.model.path is not None:
-        models.save(models.load(section.model.path), Tokenizer.load(Path(section.model.path)), base)
+        folder = models.local_folder(section.model.path)
+        models.save(models.load(str(folder)), Tokenizer.load(folder), base)
         return
     texts = [shop.format.user_message(trajectory.question) for trajectory in trajectories]
     texts += [trajectory.text for trajectory in trajectories]

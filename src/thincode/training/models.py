@@ -71,31 +71,48 @@ def build(settings: ModelSettings, *, vocabulary: int, eos_id: int, pad_id: int,
     return model
 
 
-def load(path: str, *, dtype: str = "float32") -> nn.Module:
-    """The model of a folder that `save` or a trainer wrote, or of a hub id.
+def local_folder(path: str) -> Path:
+    """The folder of a model: `path` itself, or the copy of a hub's files in the local cache, downloaded where missing.
 
     Raises:
         ModelError: no such folder or id, or no configuration or weights in it.
     """
-    from transformers import AutoModelForCausalLM
-
-    quiet()
     folder = Path(path).expanduser()
     if folder.exists():
         _check_folder(folder)
-    elif path.count("/") != 1 or path.startswith(("/", ".", "~")):
+        return folder
+    if path.count("/") != 1 or path.startswith(("/", ".", "~")):
         raise ModelError(
             f"model.path: {path!r} is no folder; give a folder with config.json and weights, "
             "or a hub id such as Qwen/Qwen3-1.7B"
         )
+    from huggingface_hub import snapshot_download
+
     try:
-        model: nn.Module = AutoModelForCausalLM.from_pretrained(str(folder) if folder.exists() else path, dtype=dtype)
+        return Path(snapshot_download(path, allow_patterns=["*.json", "*.safetensors", "*.jinja"]))
     except (OSError, ValueError) as error:
         reason = str(error).strip().splitlines()[0]
         raise ModelError(
             f"model.path: {path!r} can't be loaded ({reason}); check the spelling, download it first "
             f"(hf download {path}) where this machine has no network, or give a folder"
         ) from None
+
+
+def load(path: str, *, dtype: str = "float32") -> nn.Module:
+    """The model of a folder that `save` or a trainer wrote, or of a hub id.
+
+    Raises:
+        ModelError: no such folder or id, no configuration or weights in it, or they can't be read.
+    """
+    from transformers import AutoModelForCausalLM
+
+    quiet()
+    folder = local_folder(path)
+    try:
+        model: nn.Module = AutoModelForCausalLM.from_pretrained(str(folder), dtype=dtype)
+    except (OSError, ValueError) as error:
+        reason = str(error).strip().splitlines()[0]
+        raise ModelError(f"model.path: {folder} can't be loaded ({reason}); fetch or copy the folder again") from None
     return model
 
 

@@ -67,6 +67,7 @@ def train_sft(
     folder: Path,
     resume_from: Checkpoint | None,
     on_log: Callable[[dict[str, float]], None],
+    on_begin: Callable[[int], None] | None = None,
     on_validate: Callable[[int], None] | None = None,
     state: Callable[[], Mapping[str, Any]] = dict,
     tokenizer: Tokenizer | None = None,
@@ -81,6 +82,7 @@ def train_sft(
         folder: the run's `checkpoint/`.
         resume_from: from `checkpoint.latest`; the run goes on as if it had not been interrupted.
         on_log: gets `step`, `loss`, `grad_norm`, `learning_rate`, `tokens` every `log_every` updates.
+        on_begin: told how many steps the run has.
         on_validate: called with the number of steps done, every `validate_every` steps and after the last one.
         state: what a checkpoint shall remember.
         tokenizer: saved into each checkpoint.
@@ -94,6 +96,8 @@ def train_sft(
     kept = [example for example in fitting if example.mask[1:].any()]
     too_long = len(examples) - len(fitting)
     batches = _batches(kept, settings, seed=seed, given=len(examples), too_long=too_long)
+    if on_begin is not None:
+        on_begin(len(batches))
     updates = partial(_updates, kept, batches, settings.validate_every, on_validate)
     train(
         model,
