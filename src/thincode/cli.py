@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from .settings import Resolved
 
 VERBS = """\
-  demo       watch a tiny model learn to think in code, end to end, on this machine
+  demo       watch a tiny model learn to think in code on this machine
   run        all steps of a recipe: distill, sft, rl, evaluate, report
   distill    sample a teacher with the interpreter in the loop and filter
   sft        train on what distillation kept
@@ -29,13 +29,26 @@ VERBS = """\
   recipes    list, show or copy the recipes that ship
   doctor     what this machine has and lacks"""
 
+_STEPS = {
+    "run": "Does every step the recipe has a section for, in one folder, and writes the report.",
+    "distill": "Samples the teacher with the interpreter in the loop; keeps what passes the filters.",
+    "sft": "Trains on the trajectories that a distillation kept; writes DIR/model.",
+    "rl": "Trains a model by reward, stage after stage; writes DIR/model and a model for each stage.",
+    "eval": "Samples a model, grades the answers and writes DIR/scorecard.json.",
+}
+_LONG_VERB = """\
+key.path=value changes one setting, for example seed=2 or evaluate.samples=4.
+Ctrl-C stops; the same command with the run's --out and --resume goes on."""
+_SOLVE = "Streams one greedy trajectory: the model's text, its blocks, and what they really print."
+_RECIPES = "Lists the recipes that ship, prints one, or copies one to change it."
+
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="thincode",
         usage="thincode VERB …",
         description="Teach language models to think in code.",
-        epilog=f"verbs:\n{VERBS}\n\n`thincode VERB --help` says more. Settings are overridden by key.path=value.",
+        epilog=f"verbs:\n{VERBS}\n\n`thincode VERB --help` says more. Settings are changed by key.path=value.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     from . import __version__
@@ -43,7 +56,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"thincode {__version__}")
     verbs = parser.add_subparsers(dest="verb", metavar="VERB", help=argparse.SUPPRESS)
     long = argparse.ArgumentParser(add_help=False)
-    long.add_argument("--out", type=Path, metavar="DIR", help="run folder (default: runs/VERB-DATE)")
+    long.add_argument("--out", type=Path, metavar="DIR", help="run folder to write (default: runs/VERB-DATE)")
     long.add_argument(
         "--plan", action="store_true", help="check and print every setting and where it came from; run nothing"
     )
@@ -51,44 +64,56 @@ def _parser() -> argparse.ArgumentParser:
     long.add_argument("--quiet", action="store_true", help="no progress")
     long.add_argument("--json", action="store_true", help="progress and result as JSON lines")
 
-    verbs.add_parser("demo", parents=[long], help="the demo (recipe tiny/demo)")
-    for name, words in (
-        ("run", "all steps"),
-        ("distill", "distill"),
-        ("sft", "SFT"),
-        ("rl", "RL"),
-        ("eval", "evaluate"),
-    ):
-        verb = verbs.add_parser(name, parents=[long], help=words)
-        verb.add_argument("recipe", help="a file, or the name of a recipe that ships, for example tiny/demo")
-        if name == "sft":
-            verb.add_argument("--data", type=Path, metavar="DIR", help="run folder of a distillation")
-        if name in ("rl", "eval"):
-            verb.add_argument("--model", metavar="DIR", help="model folder to start from")
-        if name == "eval":
-            verb.add_argument("--run", type=Path, metavar="DIR", help="evaluate the last model of this run")
+    _add_verbs(verbs, long)
+    return parser
 
-    solve = verbs.add_parser("solve", help="stream one trajectory")
-    solve.add_argument("question")
+
+def _add_verbs(verbs: Any, long: argparse.ArgumentParser) -> None:
+    def add(name: str, words: str, example: str, *, parents: Sequence[argparse.ArgumentParser] = ()) -> Any:
+        return verbs.add_parser(
+            name,
+            parents=parents,
+            usage=f"thincode {name} {example}",
+            description=words,
+            epilog=_LONG_VERB if parents else None,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+
+    add("demo", "Runs the recipe tiny/demo, which needs no network and no GPU.", "[key.path=value …]", parents=[long])
+    for name, words in _STEPS.items():
+        verb = add(name, words, "RECIPE [--out DIR] [key.path=value …]", parents=[long])
+        verb.add_argument("recipe", metavar="RECIPE", help="a YAML file, or one that ships, for example tiny/demo")
+        if name == "sft":
+            verb.add_argument(
+                "--data", type=Path, metavar="DIR", help="folder of a distillation (or sft.data in the recipe)"
+            )
+        if name in ("rl", "eval"):
+            verb.add_argument("--model", metavar="DIR", help="model folder (config.json, weights, tokenizer.json)")
+        if name == "eval":
+            verb.add_argument("--run", type=Path, metavar="DIR", help="the last model of this run instead")
+
+    solve = add("solve", _SOLVE, '"QUESTION" (--run DIR | --model DIR) [key.path=value …]')
+    solve.add_argument("question", metavar="QUESTION")
     which = solve.add_mutually_exclusive_group(required=True)
     which.add_argument("--run", type=Path, metavar="DIR", help="the last model of this run")
-    which.add_argument("--model", metavar="FOLDER_OR_HUB", help="a model folder or hub name")
+    which.add_argument("--model", metavar="DIR", help="model folder (config.json, weights, tokenizer.json)")
     solve.add_argument(
-        "--recipe", default="tiny/demo", help="recipe whose format and limits count (default: the run's)"
+        "--recipe",
+        default="tiny/demo",
+        help="whose format, limits and budget count (default: the run's, else tiny/demo)",
     )
 
-    report = verbs.add_parser("report", help="write report.html")
-    report.add_argument("folder", type=Path)
+    report = add("report", "Writes one HTML file of a run folder: it opens from disk, without a server.", "DIR")
+    report.add_argument("folder", type=Path, metavar="DIR", help="run folder")
     report.add_argument("--out", type=Path, metavar="FILE", help="where to write (default: report.html in the folder)")
 
-    recipes = verbs.add_parser("recipes", help="recipes that ship")
+    recipes = add("recipes", _RECIPES, "[list | show NAME | copy NAME [TO]]")
     recipes.add_argument("action", choices=("list", "show", "copy"), nargs="?", default="list")
-    recipes.add_argument("name", nargs="?")
-    recipes.add_argument("to", nargs="?", type=Path, help="copy: where to (default: the current folder)")
+    recipes.add_argument("name", metavar="NAME", nargs="?", help="for example tiny/demo")
+    recipes.add_argument("to", metavar="TO", nargs="?", type=Path, help="file or folder (default: here)")
 
-    doctor = verbs.add_parser("doctor", help="this machine")
-    doctor.add_argument("--json", action="store_true")
-    return parser
+    doctor = add("doctor", "Prints versions, device, and which layers isolate the interpreter here.", "[--json]")
+    doctor.add_argument("--json", action="store_true", help="as JSON")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -115,14 +140,16 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"thincode {words.verb}: {error}", file=sys.stderr)
         return error.exit_code
     except KeyboardInterrupt:
-        print(f"\nthincode {words.verb}: stopped; go on with the same command and --resume", file=sys.stderr)
+        again = f"; go on with the same command, --out {words.out} and --resume" if words.verb in _LONG else ""
+        print(f"\nthincode {words.verb}: stopped{again}", file=sys.stderr)
         return 130
     except BrokenPipeError:
         return 141
     return code
 
 
-_TAKES_OVERRIDES = ("demo", "run", "distill", "sft", "rl", "eval", "solve")
+_LONG = ("demo", *_STEPS)
+_TAKES_OVERRIDES = (*_LONG, "solve")
 
 
 # --- the verbs -------------------------------------------------------------------------------------------------------
@@ -249,7 +276,8 @@ def _recipes(words: argparse.Namespace) -> int:
     from .settings import recipe_text, recipes
 
     if words.action == "list":
-        print("\n".join(recipes()))
+        for name in recipes():
+            print(f"{name:<12}  {recipe_text(name).splitlines()[0].removeprefix('# ')}")
         return 0
     if words.name is None:
         raise RecipeError(f"name a recipe: {', '.join(recipes())}")
@@ -300,8 +328,12 @@ class _open:  # noqa: N801 - used like a function
     def __init__(self, words: argparse.Namespace, resolved: Resolved[Recipe]) -> None:
         self._words = words
         self._resolved = resolved
-        date = time.strftime("%Y%m%d-%H%M%S")
-        self._out: Path = words.out or Path("runs") / f"{words.verb}-{date}"
+        if words.resume and words.out is None:
+            from .errors import RunFolderError
+
+            raise RunFolderError("--resume: which run? Name its folder with --out DIR")
+        words.out = words.out or Path("runs") / f"{words.verb}-{time.strftime('%Y%m%d-%H%M%S')}"
+        self._out: Path = words.out
 
     def __enter__(self) -> tuple[Pipeline, Path]:
         from contextlib import ExitStack

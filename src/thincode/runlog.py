@@ -201,6 +201,15 @@ class RunFolder:
         self.commit()
         atomic.write_json(self.path / "done.json", dict(summary))
 
+    def take_back(self) -> bool:
+        """Remove what `create` wrote if nothing else stands there, so that a mended command may have the folder."""
+        made = {path.name: path for path in self.path.iterdir()}
+        if self.resumed or not made.keys() <= {".lock", "environment.json", "recipe.resolved.yaml"}:
+            return False
+        for path in made.values():
+            path.unlink()
+        return True
+
     def close(self) -> None:
         """Close all logs and let the folder go."""
         for log in self._logs.values():

@@ -45,7 +45,9 @@ def load(folder: str, *, dtype: str, device: str) -> nn.Module:
                 "tokenizer: name the checkpoint of a finished run, or download the weights into it"
             )
     from transformers import AutoModelForCausalLM
+    from transformers.utils import logging
 
+    logging.disable_progress_bar()  # a run has its own
     if device == "auto":
         device = "cuda" if torch.cuda.is_available() else "cpu"
     try:

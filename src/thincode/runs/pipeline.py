@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import atomic
-from ..errors import RecipeError, RunFolderError
+from ..errors import RecipeError, RunFolderError, UserError
 from ..evaluation import Scorecard
 from ..evaluation.scorecard import compare, read
 from ..grading import records
@@ -127,11 +127,15 @@ class Pipeline:
         with RunFolder.create(folder, resolved=self.resolved.resolved, resume=folder.exists()) as run:
             done = run.done
             began = time.monotonic()
+            name = folder.name if folder == self.out else str(folder.relative_to(self.out))
+            untouched = False
             try:
                 yield run, done
+            except UserError:
+                untouched = run.take_back()
+                raise
             finally:
-                if done is None:
-                    name = folder.name if folder == self.out else str(folder.relative_to(self.out))
+                if done is None and not untouched:
                     _add_time(self.out, name, time.monotonic() - began)
 
 

@@ -16,6 +16,8 @@ import pytest
 
 ROOT = Path(__file__).parents[3]
 FENCE = re.compile(r"(?P<above>[^\n]*)\n[ ]*```(?P<language>bash|python)[^\n]*\n(?P<code>.*?)\n[ ]*```", re.DOTALL)
+QUOTED = re.compile(r"^````.*?^````", re.DOTALL | re.MULTILINE)
+"""Longer fences quote: what stands in them is shown, not run."""
 NOT_RUN = re.compile(r"<!-- not run: (.{8,}) -->")
 
 
@@ -31,6 +33,7 @@ class Snippet:
 
 def snippets(text: str) -> list[Snippet]:
     found = []
+    text = QUOTED.sub(lambda quoted: "\n" * quoted[0].count("\n"), text)
     for match in FENCE.finditer("\n" + text):
         reason = NOT_RUN.search(match["above"])
         line = text.count("\n", 0, match.start("code") - 1) + 1
@@ -48,6 +51,7 @@ NAMES = [str(path.relative_to(ROOT)) for path in DOCUMENTS]
 
 def test_fences_are_found_with_line_and_reason() -> None:
     text = "# x\n\n```bash\na\nb\n```\n\n<!-- not run: needs a GPU -->\n```python\nc\n```\n\n```text\nd\n```\n"
+    text += "````text\n```python\nshown\n```\n````\n"
     assert snippets(text) == [Snippet("bash", "a\nb", 4, None), Snippet("python", "c", 10, "needs a GPU")]
 
 

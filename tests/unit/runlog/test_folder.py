@@ -63,6 +63,18 @@ def test_a_folder_of_something_else_is_refused(tmp_path: Path) -> None:
         begin(tmp_path / "thesis.tex" / "inside")
 
 
+def test_a_run_that_never_began_leaves_the_folder_free(tmp_path: Path) -> None:
+    with begin(tmp_path / "a") as folder:
+        assert folder.take_back()
+    assert list((tmp_path / "a").iterdir()) == []
+    with begin(tmp_path / "a", resolved={"seed": 2}) as folder:
+        folder.log("metrics").append({"step": 0})
+        assert not folder.take_back()
+    with begin(tmp_path / "a", resolved={"seed": 2}, resume=True) as folder:
+        assert not folder.take_back()
+    assert (tmp_path / "a" / "recipe.resolved.yaml").exists()
+
+
 def test_nothing_to_resume_is_said(tmp_path: Path) -> None:
     with pytest.raises(RunFolderError, match="no run to resume there; leave --resume out"):
         begin(tmp_path / "typo", resume=True)
