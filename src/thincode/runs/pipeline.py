@@ -124,7 +124,9 @@ class Pipeline:
     @contextmanager
     def _step(self, folder: Path) -> Iterator[tuple[RunFolder, dict[str, Any] | None]]:
         """A step's run folder and, when it was finished before, its summary; its seconds are added to `timing.json`."""
-        with RunFolder.create(folder, resolved=self.resolved.resolved, resume=folder.exists()) as run:
+        with RunFolder.create(
+            folder, resolved=self.resolved.resolved, resume=folder.exists(), tier=self.shop.tier
+        ) as run:
             done = run.done
             began = time.monotonic()
             name = folder.name if folder == self.out else str(folder.relative_to(self.out))
@@ -142,7 +144,9 @@ class Pipeline:
 def run(pipeline: Pipeline) -> list[Scorecard]:
     """All steps there are in the recipe, in order; returns the scorecards, one for each model there is."""
     out = pipeline.out
-    with RunFolder.create(out, resolved=pipeline.resolved.resolved, resume=out.exists()) as root:
+    with RunFolder.create(
+        out, resolved=pipeline.resolved.resolved, resume=out.exists(), tier=pipeline.shop.tier
+    ) as root:
         cards = _run_steps(pipeline)
         if root.done is None:
             root.finish({"scorecards": [card.name for card in cards]})

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from ..engines import Engine, Sampling
 from ..interpreter import Interpreter, open_interpreter
+from ..interpreter.doctor import probe
 from ..problems import Problem
 from ..rollout import Budget, Schedule
 from ..rollout.crowd import Crowd, LoopThread, LostCount
@@ -47,6 +48,8 @@ class Workshop:
         self.lost = LostCount(limit_share=recipe.lost_share_limit)
         self._stack = ExitStack()
         # The supervisor is started by exec from a process that has no torch threads yet.
+        self.tier = str(probe()["tier"]) if recipe.interpreter.backend.name == "python" else "unknown"
+        """The isolation that sessions have on this machine; see `thincode doctor`."""
         limits = replace(recipe.interpreter.limits, deterministic=self.deterministic)
         self.interpreter: Interpreter = open_interpreter(recipe.interpreter.backend, limits=limits)
         self.loop = self._stack.enter_context(LoopThread())
