@@ -9,15 +9,18 @@ PIP_INSTALL = $(BIN)/python -m pip install -q --no-compile --disable-pip-version
 
 # Folder with real benchmark problems and transcripts; tests that need it skip without it.
 DATA ?=
-# Isolation tier below which interpreter tests fail instead of skipping, for example T3.
+# Isolation tier below which the tests fail, for example T1.
 TIER ?=
 # Test processes. Each gets one torch thread: with more, they wait for each other.
 WORKERS ?= 2
+# What `make demo` hands to `thincode demo`, for example --plan.
+DEMO_ARGS ?=
 # Where to look for torch besides PyPI, for example https://download.pytorch.org/whl/cpu.
 TORCH_INDEX ?=
 
 export OMP_NUM_THREADS ?= 1
-PYTEST = $(BIN)/pytest -q -n $(WORKERS) --dist worksteal $(if $(DATA),--data "$(DATA)") $(if $(TIER),--require-tier $(TIER))
+# `=` in --data=…: pytest takes a lone existing path for the tests it shall run, and then knows none of our options.
+PYTEST = $(BIN)/pytest -q -n $(WORKERS) --dist worksteal $(if $(DATA),--data="$(DATA)") $(if $(TIER),--require-tier=$(TIER))
 
 .PHONY: help setup demo check lint test fix golden slow perf docs
 .DEFAULT_GOAL := help
@@ -28,12 +31,12 @@ help: ## this list
 setup: $(BIN)/.all ## install thincode with every extra and the developer's tools into .venv
 
 demo: $(BIN)/.train ## distill, SFT, RL, evaluation and a report on this machine's CPU, in minutes
-	$(BIN)/thincode demo
+	$(BIN)/thincode demo $(DEMO_ARGS)
 
 check: lint ## the gate before each commit: format, lint, types, import directions, quick tests
 	$(PYTEST) -m "not slow" $(wildcard tests/unit tests/contracts tests/golden tests/invariants)
 
-test: lint ## everything a change must pass, with coverage (DATA=folder of real benchmarks, TIER=T3)
+test: lint ## everything a change must pass, with coverage (DATA=folder of real benchmarks, TIER=T1)
 	$(PYTEST) -m "not slow" --cov --cov-report=term:skip-covered
 
 lint: $(BIN)/.all
@@ -47,10 +50,10 @@ fix: $(BIN)/.all ## format, and mend what the linter can mend
 	$(BIN)/ruff format -q .
 
 golden: $(BIN)/.all ## write the golden files anew; the commit says why they moved
-	$(BIN)/pytest -q --renew tests/golden
+	$(BIN)/pytest -q --renew -k golden tests/golden tests/invariants
 
-slow: $(BIN)/.all ## soak, long kill chains, real models, a wheel outside the checkout, every command of the docs
-	$(PYTEST) -m slow
+slow: $(BIN)/.all ## soak, long kill chains, whole matrices, ten times the drawn examples, every command of the docs
+	$(PYTEST) -m "slow or hypothesis" --hypothesis-profile=whole
 
 perf: $(BIN)/.all ## speed against peers, paired in one run
 	for file in perf/*.py; do $(BIN)/python "$$file" || exit; done

@@ -22,6 +22,7 @@ hypothesis.settings.register_profile(
     derandomize=bool(os.environ.get("CI")),
     suppress_health_check=[hypothesis.HealthCheck.too_slow],
 )
+hypothesis.settings.register_profile("whole", hypothesis.settings.get_profile("house"), max_examples=600)
 hypothesis.settings.load_profile("house")
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -30,7 +31,7 @@ GOLDEN = Path(__file__).parent / "golden"
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--data", default=None, help="folder with real benchmark problems and transcripts")
     parser.addoption("--renew", action="store_true", help="write golden files anew instead of comparing with them")
-    parser.addoption("--require-tier", default=None, help="fail instead of skipping below this isolation tier")
+    parser.addoption("--require-tier", default=None, help="fail below this isolation tier, for example T1")
 
 
 @pytest.fixture(scope="session")

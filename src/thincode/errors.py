@@ -51,6 +51,18 @@ class MissingExtraError(UserError):
         super().__init__(f"{needed_for} needs {package}, which is not installed: pip install 'thincode[{extra}]'")
 
 
+def require(package: str, *, extra: str, needed_for: str) -> None:
+    """Say before any work which extra a step needs.
+
+    Raises:
+        MissingExtraError: `package` is not installed.
+    """
+    from importlib.util import find_spec
+
+    if find_spec(package) is None:
+        raise MissingExtraError(package, extra, needed_for)
+
+
 class InfrastructureError(ThincodeError):
     """Our side failed: never counted as the model's error."""
 

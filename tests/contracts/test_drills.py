@@ -117,13 +117,14 @@ def test_the_same_seed_gives_the_same_problems_and_another_seed_others(name: str
 
 
 @EVERY
-def test_held_out_problems_share_no_parameters_with_training_or_rl_over_seeds(name: str) -> None:
+@pytest.mark.parametrize("seeds", [1, pytest.param(5, marks=pytest.mark.slow)])
+def test_held_out_problems_share_no_parameters_with_training_or_rl_over_seeds(name: str, seeds: int) -> None:
     family = families()[name]
 
     def drawn(split: Split) -> set[tuple[int, ...]]:
         return {
             family.canonical(params_of(problem))
-            for seed in range(3)
+            for seed in range(seeds)
             for level in (1, 2)
             for problem in load(name, split=split, seed=seed, level=level, count=300)
         }

@@ -1,12 +1,8 @@
-"""Renews the golden files: `python tests/golden/renew.py` (or `make golden`); the commit says why they moved.
-
-Every module beside this one that has `files()` (path under this folder → text) is a golden with its own way to be made.
-"""
+"""How golden files are made and renewed (`make golden`): a module beside this one has `files()`, path here → text."""
 
 from __future__ import annotations
 
 import importlib.util
-import sys
 from pathlib import Path
 
 HERE = Path(__file__).parent
@@ -23,18 +19,10 @@ def current(name: str) -> dict[str, str]:
     return files
 
 
-def main() -> None:
-    sys.path.insert(0, str(HERE.parents[1] / "src"))
-    for source in sorted(HERE.glob("*.py")):
-        if source.stem == "renew" or source.stem.startswith("test_"):
-            continue
-        for name, text in current(source.stem).items():
-            path = HERE / name
-            if not path.exists() or path.read_text(encoding="utf-8") != text:
-                path.parent.mkdir(parents=True, exist_ok=True)
-                path.write_text(text, encoding="utf-8")
-                print(f"renewed {path.relative_to(HERE)}")
-
-
-if __name__ == "__main__":
-    main()
+def renew(name: str) -> None:
+    """Write what moved."""
+    for path, text in current(name).items():
+        target = HERE / path
+        if not target.exists() or target.read_text(encoding="utf-8") != text:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_text(text, encoding="utf-8")

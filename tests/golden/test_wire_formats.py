@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from golden.renew import current
+from golden.renew import current, renew
 from thincode.settings import kind, kinds
 from thincode.trajectory.formats import build
 from thincode.trajectory.store import from_json
@@ -17,14 +17,16 @@ HERE = Path(__file__).parent
 
 
 @pytest.fixture(scope="module")
-def made() -> dict[str, str]:
+def made(pytestconfig: pytest.Config) -> dict[str, str]:
+    if pytestconfig.getoption("--renew"):
+        renew("wire_formats")
     return current("wire_formats")
 
 
 @pytest.mark.parametrize("name", kinds(ROOM))
 def test_the_golden_still_stands(made: dict[str, str], name: str) -> None:
     path = f"wire_formats/{name}.json"
-    assert made[path] == (HERE / path).read_text(encoding="utf-8"), "renew: python tests/golden/renew.py"
+    assert made[path] == (HERE / path).read_text(encoding="utf-8"), "if it should move: make golden, and say why"
 
 
 @pytest.mark.parametrize("name", kinds(ROOM))

@@ -334,10 +334,10 @@ def curves(folder: Path) -> dict[str, list[float]]:
     return found
 
 
-def test_twenty_updates_follow_the_golden_curves(tmp_path: Path) -> None:
-    """`make golden` (or GOLDEN=1) writes them anew; the commit says why they moved."""
+def test_twenty_updates_follow_the_golden_curves(tmp_path: Path, pytestconfig: pytest.Config) -> None:
+    """`make golden` writes them anew; the commit says why they moved."""
     found = curves(tmp_path)
-    if os.environ.get("GOLDEN"):
+    if pytestconfig.getoption("--renew"):
         GOLDEN.write_text(json.dumps(found, indent=1) + "\n")
     golden = json.loads(GOLDEN.read_text())
     assert found.keys() == golden.keys()

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
-from ..errors import RecipeError
+from ..errors import RecipeError, require
 from ..settings import settings
 
 if TYPE_CHECKING:
@@ -61,9 +61,11 @@ def open(
             successor before its predecessor is closed; batch membership is then a function of the seeds alone.
 
     Raises:
+        MissingExtraError: torch is not installed.
         ModelError: no usable weights; or the model is sharded, or of a kind this engine would get wrong.
         RecipeError: a setting is impossible, or neither a model nor a folder is given.
     """
+    require("torch", extra="train", needed_for="the engine local")
     from . import _local_model
     from ._local_engine import LocalEngine
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import atomic
-from ..errors import RecipeError, RunFolderError, UserError
+from ..errors import RecipeError, RunFolderError, UserError, require
 from ..evaluation import Scorecard
 from ..evaluation.scorecard import compare, read
 from ..grading import records
@@ -61,6 +61,7 @@ class Pipeline:
     def sft(self, folder: Path, *, data: Path) -> Path:
         """The folder of the model that SFT makes."""
         section = _section(self.recipe.sft, "sft")
+        _require_training("SFT")
         with self._step(folder) as (run, done):
             if done is None:
                 sft.run(
@@ -72,6 +73,7 @@ class Pipeline:
     def rl(self, folder: Path, *, start: Path) -> Path:
         """The folder of the model that RL makes."""
         section = _section(self.recipe.rl, "rl")
+        _require_training("RL")
         with self._step(folder) as (run, done):
             if done is None:
                 rl.run(
@@ -143,7 +145,9 @@ class Pipeline:
 
 def run(pipeline: Pipeline) -> list[Scorecard]:
     """All steps there are in the recipe, in order; returns the scorecards, one for each model there is."""
-    out = pipeline.out
+    recipe, out = pipeline.recipe, pipeline.out
+    if recipe.sft is not None or recipe.rl is not None:
+        _require_training("training")
     with RunFolder.create(
         out, resolved=pipeline.resolved.resolved, resume=out.exists(), tier=pipeline.shop.tier
     ) as root:
@@ -229,6 +233,11 @@ def _section(section: Any, name: str) -> Any:
             f"the recipe has no section {name}; add one, or choose another recipe (thincode recipes list)"
         )
     return section
+
+
+def _require_training(step: str) -> None:
+    for package in ("torch", "transformers", "accelerate", "trl"):
+        require(package, extra="train", needed_for=step)
 
 
 def _add_time(out: Path, name: str, seconds: float) -> None:

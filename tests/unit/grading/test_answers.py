@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 from hypothesis import given
-from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from thincode.grading import GradeReason
@@ -208,7 +207,6 @@ def test_threads_share_a_grader(grader: Grader) -> None:
 
 
 @given(st.text(max_size=60), st.text(max_size=30))
-@hypothesis_settings(max_examples=300, deadline=None)
 def test_any_text_is_read_without_an_exception(answer: str, gold: str) -> None:
     integer(answer)
     assert same_answer(answer, answer)

@@ -61,6 +61,11 @@ def test_the_first_answer_loads_nothing_heavy(code: str) -> None:
     assert loaded_by(code) & set(HEAVY) == set()
 
 
+def test_a_plan_loads_no_torch() -> None:
+    code = "from thincode.cli import main\nassert main(['demo', '--plan']) == 0"
+    assert loaded_by(code) & {"torch", "transformers", "trl", "accelerate", "peft", "datasets"} == set()
+
+
 def test_every_kind_loads_without_torch() -> None:
     code = f"import importlib\nfor name in {KINDS}: importlib.import_module(name)"
     assert loaded_by(code) & {"torch", "transformers", "trl", "accelerate", "peft", "datasets"} == set()
