@@ -88,7 +88,7 @@ def _add_verbs(verbs: Any, long: argparse.ArgumentParser) -> None:
                 "--data", type=Path, metavar="DIR", help="folder of a distillation (or sft.data in the recipe)"
             )
         if name in ("rl", "eval"):
-            verb.add_argument("--model", metavar="DIR", help="model folder (config.json, weights, tokenizer.json)")
+            verb.add_argument("--model", metavar="DIR", help="model folder, or the id of a model on the hub")
         if name == "eval":
             verb.add_argument("--run", type=Path, metavar="DIR", help="the last model of this run instead")
 
@@ -96,7 +96,7 @@ def _add_verbs(verbs: Any, long: argparse.ArgumentParser) -> None:
     solve.add_argument("question", metavar="QUESTION")
     which = solve.add_mutually_exclusive_group(required=True)
     which.add_argument("--run", type=Path, metavar="DIR", help="the last model of this run")
-    which.add_argument("--model", metavar="DIR", help="model folder (config.json, weights, tokenizer.json)")
+    which.add_argument("--model", metavar="DIR", help="model folder, or the id of a model on the hub")
     solve.add_argument(
         "--recipe",
         default="tiny/demo",

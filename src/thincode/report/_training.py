@@ -91,7 +91,7 @@ def training(run: Run) -> Section | None:
                 more += [plot] if plot else []
     if not plots and not more:
         return None
-    steps = [f"{curve.rows[-1].step:,} steps of {label(curve.name)}" for curve in run.curves if curve.rows]
+    steps = [f"{curve.rows[-1].step + 1:,} steps of {label(curve.name)}" for curve in run.curves if curve.rows]
     staged = any(len(curve.boundaries) > 1 for curve in run.curves)
     dense = any(len(curve.rows) > 40 for curve in run.curves)
     note = " ".join(

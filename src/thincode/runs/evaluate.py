@@ -7,6 +7,7 @@ outputs swapped, if asked:    the same, but shown what another problem's blocks 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -73,7 +74,7 @@ def run(
         swapped = arm.sample(
             folder.path / "swapped", "swapped", samples=section.samples, sampling=section.sampling, shown=shown
         )
-        estimates += _named("swapped", swapped, section)
+        estimates += _named("swapped", whole_problems(swapped, samples=section.samples), section)
     card = measure(rows, with_groups(section), name=subject.name)
     card = replace(card, estimates=tuple(estimates))
     write(card, folder.path / "scorecard.json")
@@ -156,6 +157,12 @@ def with_groups(section: EvaluateSection) -> list[Kind]:
         else chosen
         for chosen in section.metrics
     ]
+
+
+def whole_problems(rows: Sequence[Graded], *, samples: int) -> list[Graded]:
+    """Rows of problems with all their samples: a trajectory without outputs, or without a partner, can't be swapped."""
+    found = Counter(row.problem.id for row in rows)
+    return [row for row in rows if found[row.problem.id] == samples]
 
 
 def _named(arm: str, rows: Sequence[Graded], section: EvaluateSection) -> list[Estimate]:

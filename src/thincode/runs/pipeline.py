@@ -137,6 +137,8 @@ class Pipeline:
                 yield run, done
             except UserError:
                 untouched = run.take_back()
+                if untouched and folder != self.out:
+                    folder.rmdir()
                 raise
             finally:
                 if done is None and not untouched:
@@ -151,7 +153,11 @@ def run(pipeline: Pipeline) -> list[Scorecard]:
     with RunFolder.create(
         out, resolved=pipeline.resolved.resolved, resume=out.exists(), tier=pipeline.shop.tier
     ) as root:
-        cards = _run_steps(pipeline)
+        try:
+            cards = _run_steps(pipeline)
+        except UserError:
+            root.take_back()
+            raise
         if root.done is None:
             root.finish({"scorecards": [card.name for card in cards]})
     return cards

@@ -41,3 +41,14 @@ def test_each_verb_says_how_it_is_called(verb: str, capsys: pytest.CaptureFixtur
 def test_resume_asks_which_run(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert cli.main(["distill", "tiny/micro", "--resume"]) == 2
     assert "--out DIR" in capsys.readouterr().err
+
+
+def test_a_mistake_found_late_leaves_the_folder_free(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    assert cli.main(["eval", "tiny/micro", "--quiet", "--out", str(out)]) == 2
+    assert "--model DIR" in capsys.readouterr().err
+    assert list(out.iterdir()) == []
+    missing = "distill.problems={kind: jsonl, path: nowhere.jsonl}"
+    assert cli.main(["run", "tiny/micro", "--quiet", "--out", str(out), missing]) == 2
+    assert "nowhere.jsonl" in capsys.readouterr().err
+    assert list(out.iterdir()) == []

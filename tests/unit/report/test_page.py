@@ -137,6 +137,12 @@ def test_a_broken_file_is_named(pipeline: Path, name: str, text: str) -> None:
         build(pipeline)
 
 
+def test_steps_are_numbered_from_zero_and_counted_from_one(tmp_path: Path) -> None:
+    rows = [{"stage": "rl-1", "step": step, "reward_mean": 0.5} for step in range(6)]
+    folders.write_log(tmp_path / "rl" / "metrics.jsonl", rows)
+    assert "The log has 6 steps of RL." in Page(build(tmp_path)).text
+
+
 def test_stages_whose_logs_start_again_share_one_axis(tmp_path: Path) -> None:
     from thincode.report._read import read_run
 
