@@ -119,7 +119,7 @@ class Text(io.TextIOWrapper):
 
 
 class Worker:
-    """The loop over blocks of one process."""
+    """The loop over blocks of one process. May be made in the process that forks it: descriptors are used from `serve` on."""
 
     def __init__(self, channel: int, output: int, *, output_chars: int) -> None:
         self.channel = channel
@@ -171,6 +171,7 @@ class Worker:
 
     def serve(self, ready: bytes) -> None:
         """Answer blocks until the host hangs up; never returns."""
+        self.pid = self.saved.getpid()  # made before the fork, served after it
         self.saved.signal(signal.SIGINT, self._interrupt)
         self.send(self.saved.pack(bytes(16), 0, READY, ready))
         while True:

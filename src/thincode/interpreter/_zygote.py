@@ -84,6 +84,8 @@ class Zygote:
         self.pool: list[list[int]] = []
         self.count = 0
         self.address_space = 0
+        self.top = min(orders.limits["files"], 1024) - 4
+        """Channel and output of a session: out of the way of code that closes the low descriptors."""
         self.own_pids = -1
         if shared.get("namespaces") == "on":
             self.own_pids = os.open("self/ns/pid", os.O_RDONLY | os.O_CLOEXEC, dir_fd=procfs.descriptor)
@@ -101,6 +103,12 @@ class Zygote:
         isolation.blank_environment(self.procfs)
         os.environ.update(QUIET)
         self.address_space = self.procfs.address_space()
+        # Made once and forked ready: what a session builds for itself costs it page faults.
+        self.worker = worker.Worker(self.top, self.top + 1, output_chars=self.orders.output_chars)
+        worker.list_children = self.descendants
+        sys.argv[:] = [""]
+        sys.stdin = open(0, encoding="utf-8")  # noqa: SIM115 - /dev/null here and in every session
+        sys.dont_write_bytecode = True
         # Every session is a fork: what is here now is never collected, so its pages stay shared.
         gc.collect()
         gc.freeze()
@@ -127,6 +135,15 @@ class Zygote:
         """Let the next child start in our namespace again, or in one that is made for it."""
         if self.own_pids >= 0:
             isolation.call("setns", self.own_pids, isolation.NEWPID)
+
+    def descendants(self) -> list[int]:
+        """What to kill for the caller's descendants to be gone."""
+        if self.own_pids >= 0:
+            return [-1]  # everything in the session's namespace except its first process and the caller
+        try:
+            return [int(pid) for pid in Path("/proc/thread-self/children").read_text().split()]
+        except OSError:
+            return []
 
     def fork(self) -> list[int]:
         """A new session; its channel, output and reins."""
@@ -193,8 +210,10 @@ class Root:
             [self.channel, self.output, self.reins, *([proc.descriptor] if proc.descriptor >= 0 else [])]
         )
         limits = zygote.orders.limits
-        scratch = zygote.scratch if zygote.shared.get("file system") == "on" else f"{zygote.scratch}/{zygote.count}"
-        Path(scratch).mkdir(parents=True, exist_ok=True)
+        scratch = zygote.scratch
+        if zygote.shared.get("file system") != "on":
+            scratch = f"{zygote.scratch}/{zygote.count}"
+            Path(scratch).mkdir(parents=True, exist_ok=True)
         report = isolation.enter_session(proc, zygote.shared, scratch, limits["disk_mib"])
         os.chdir(scratch)
         tempfile.tempdir = scratch
@@ -211,8 +230,7 @@ class Root:
     def become_worker(self, report: isolation.Report) -> None:
         """Isolate, move our descriptors out of the way of code that closes the low ones, serve; never returns."""
         orders = self.zygote.orders
-        worker.list_children = self.descendants
-        top = min(orders.limits["files"], 1024) - 4
+        top = self.zygote.top
         channel, output = os.dup2(self.channel, top, False), os.dup2(self.output, top + 1, False)
         null = os.open("/dev/null", os.O_RDONLY)
         os.dup2(null, 0)
@@ -223,12 +241,9 @@ class Root:
         space = self.zygote.address_space
         isolation.enter_worker(report, orders.limits, address_space=space, own_counter=own)
         signal.signal(signal.SIGINT, signal.SIG_IGN)
-        sys.argv[:] = [""]
-        sys.stdin = open(0, encoding="utf-8")  # noqa: SIM115
-        sys.dont_write_bytecode = True
         gc.enable()
         ready = json.dumps({"pid": os.getpid(), "layers": report}).encode()
-        worker.Worker(channel, output, output_chars=orders.output_chars).serve(ready)
+        self.zygote.worker.serve(ready)
 
     def hold(self, pid: int) -> None:
         """Say when the worker has died; end the session when the client lets go or is gone."""
@@ -249,19 +264,10 @@ class Root:
                 self.kill_rest()
                 os._exit(0)
 
-    def descendants(self) -> list[int]:
-        """What to kill for the caller's descendants to be gone."""
-        if self.zygote.own_pids >= 0:
-            return [-1]  # everything in the session's namespace except its first process and the caller
-        try:
-            return [int(pid) for pid in Path("/proc/thread-self/children").read_text().split()]
-        except OSError:
-            return []
-
     def kill_rest(self) -> None:
         """Kill every process of the session; the first one of a namespace could leave that to the kernel."""
         for _ in range(100):
-            for child in self.descendants():
+            for child in self.zygote.descendants():
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(child, signal.SIGKILL)
             try:
