@@ -54,11 +54,13 @@ def distill(out: Path, *overrides: str, path: Path | None = None) -> None:
 @pytest.fixture
 def my_lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder on Python's path that holds the examples as a package."""
-    package = tmp_path / "path" / "my_lab"
+    package = tmp_path / "path" / "example_lab"
     package.mkdir(parents=True)
     for file in EXAMPLES:
         (package / file.name).write_text(file.read_text(encoding="utf-8"), encoding="utf-8")
     monkeypatch.syspath_prepend(str(package.parent))
+    for name in [name for name in sys.modules if name.partition(".")[0] == package.name]:
+        monkeypatch.delitem(sys.modules, name)
     return package.parent
 
 
@@ -78,7 +80,7 @@ def test_a_run_is_measured_again_from_its_records(tmp_path: Path) -> None:
 
 
 def test_a_filter_by_its_dotted_path_is_counted_in_the_funnel(tmp_path: Path, my_lab: Path) -> None:
-    own = "distill.filters=[correct, my_lab.no_prints_of_literals]"
+    own = "distill.filters=[correct, example_lab.no_prints_of_literals]"
     distill(tmp_path / "run", own, "distill.problems.families=[chain]", path=my_lab)
     funnel = json.loads((tmp_path / "run" / "funnel.json").read_text(encoding="utf-8"))
     assert funnel["kept"] + sum(funnel["dropped"].values()) == 11
@@ -95,14 +97,14 @@ BLOCKS: list[tuple[tuple[str, ...], bool]] = [
 
 @pytest.mark.parametrize(("sources", "kept"), BLOCKS)
 def test_the_filter_drops_blocks_that_print_literals_only(my_lab: Path, sources: tuple[str, ...], kept: bool) -> None:
-    chosen = kind("thincode.grading.filters", "my_lab.no_prints_of_literals")
+    chosen = kind("thincode.grading.filters", "example_lab.no_prints_of_literals")
     verdict = chosen.module.judge(chosen.settings, graded(sources))
     assert verdict.keep is kept
     assert verdict.reason
 
 
 def test_the_reward_falls_from_free_to_full_and_spares_the_wrong(my_lab: Path) -> None:
-    chosen = kind("thincode.grading.rewards", "my_lab.short_answer", free=10, full=30)
+    chosen = kind("thincode.grading.rewards", "example_lab.short_answer", free=10, full=30)
     reward: Callable[[Graded], float] = lambda row: chosen.module.reward(chosen.settings, row)  # noqa: E731
     # A block of n characters counts n where a record has no ids.
     earned = [reward(graded(("x" * n,))) for n in (10, 20, 30, 90)]
