@@ -31,7 +31,7 @@ help: ## this list
 setup: $(BIN)/.all ## install thincode with every extra and the developer's tools into .venv
 
 demo: $(BIN)/.train ## distill, SFT, RL, evaluation and a report on this machine's CPU, in minutes
-	$(BIN)/thincode demo $(DEMO_ARGS)
+	env -u OMP_NUM_THREADS $(BIN)/thincode demo $(DEMO_ARGS)
 
 check: lint ## the gate before each commit: format, lint, types, import directions, quick tests
 	$(PYTEST) -m "not slow" $(wildcard tests/unit tests/contracts tests/golden tests/invariants)
@@ -56,7 +56,7 @@ slow: $(BIN)/.all ## soak, long kill chains, whole matrices, ten times the drawn
 	$(PYTEST) -m "slow or hypothesis" --hypothesis-profile=whole
 
 perf: $(BIN)/.all ## speed against peers, paired in one run
-	for file in perf/*.py; do $(BIN)/python "$$file" || exit; done
+	$(BIN)/python perf/rollout.py
 
 docs: $(BIN)/.all ## run every command that README and docs show
 	$(BIN)/pytest -q -m "slow or not slow" tests/unit/house/test_docs.py

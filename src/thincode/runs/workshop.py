@@ -90,7 +90,9 @@ class Workshop:
 
 def _set_threads(threads: int) -> None:
     """Tell torch's thread pools their size before torch is imported; idle threads sleep instead of spinning."""
-    count = threads or os.cpu_count() or 1
-    os.environ.setdefault("OMP_NUM_THREADS", str(count))
+    if threads:
+        os.environ["OMP_NUM_THREADS"] = str(threads)
+    else:
+        os.environ.setdefault("OMP_NUM_THREADS", str(os.cpu_count() or 1))
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")

@@ -117,9 +117,12 @@ def solved(curriculum: Curriculum) -> list[str]:
 
 
 def begin(curriculum: Curriculum, stage: Stage) -> tuple[Curriculum, list[str]]:
-    """The curriculum as the stage begins it, and the problems dropped. A stage that drops begins a new epoch."""
+    """The curriculum as the stage begins it, and the problems dropped. A stage that drops begins a new epoch.
+
+    Where every problem is solved, none is dropped: a stage needs something to ask.
+    """
     dropped = solved(curriculum) if stage.drop_solved is DropSolved.LAST_EPOCH else []
-    if not dropped:
+    if not dropped or len(dropped) == len(curriculum.active):
         return curriculum, []
     gone = set(dropped)
     active = tuple(name for name in curriculum.active if name not in gone)

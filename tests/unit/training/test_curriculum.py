@@ -72,3 +72,8 @@ def test_a_stage_drops_what_is_solved_and_begins_an_epoch() -> None:
     assert "a" not in later.active
     assert (later.epoch, later.position) == (1, 0)
     assert begin(curriculum, Stage(steps=5)) == (curriculum, [])
+
+
+def test_a_stage_with_everything_solved_keeps_its_problems() -> None:
+    curriculum = record(Curriculum(active=("a", "b"), seed=1), {"a": Group(0, 4, 4), "b": Group(0, 4, 4)})
+    assert begin(curriculum, Stage(steps=1, drop_solved=DropSolved.LAST_EPOCH)) == (curriculum, [])
