@@ -54,7 +54,7 @@ def _parser() -> argparse.ArgumentParser:
     from . import __version__
 
     parser.add_argument("--version", action="version", version=f"thincode {__version__}")
-    verbs = parser.add_subparsers(dest="verb", metavar="VERB", help=argparse.SUPPRESS)
+    verbs = parser.add_subparsers(dest="verb", prog="thincode", metavar="VERB", help=argparse.SUPPRESS)
     long = argparse.ArgumentParser(add_help=False)
     long.add_argument("--out", type=Path, metavar="DIR", help="run folder to write (default: runs/VERB-DATE)")
     long.add_argument(
@@ -342,7 +342,7 @@ class _open:  # noqa: N801 - used like a function
         from .runs.workshop import Workshop
 
         self._stack = ExitStack()
-        if self._out.exists() and any(self._out.iterdir()) and not self._words.resume:
+        if self._out.is_dir() and any(self._out.iterdir()) and not self._words.resume:
             from .errors import RunFolderError
 
             raise RunFolderError(f"{self._out}: exists already; go on with --resume, or name another folder with --out")

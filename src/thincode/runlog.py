@@ -19,6 +19,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import shutil
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -150,6 +151,7 @@ class RunFolder:
             begun = (path / "recipe.resolved.yaml").is_file()
             if begun and resume:
                 _check_same_recipe(path, resolved)
+                _sweep(path)
             else:
                 _check_empty(path, begun=begun)
             _write_environment(path, tier, begun=begun)
@@ -202,12 +204,16 @@ class RunFolder:
         atomic.write_json(self.path / "done.json", dict(summary))
 
     def take_back(self) -> bool:
-        """Remove what `create` wrote if nothing else stands there, so that a mended command may have the folder."""
-        made = {path.name: path for path in self.path.iterdir()}
-        if self.resumed or not made.keys() <= {".lock", "environment.json", "recipe.resolved.yaml"}:
+        """Remove what `create` wrote if nothing else but empty files stands there, so that a mended command may have the folder."""
+        own = {".lock", "environment.json", "recipe.resolved.yaml"}
+        files = [path for path in self.path.rglob("*") if not path.is_dir()]
+        if self.resumed or any(path.name not in own and path.stat().st_size for path in files):
             return False
-        for path in made.values():
-            path.unlink()
+        for path in self.path.iterdir():
+            if path.is_dir():
+                shutil.rmtree(path)
+            else:
+                path.unlink()
         return True
 
     def close(self) -> None:
@@ -272,6 +278,15 @@ def _lock(path: Path) -> _Lock:
             raise RunFolderError(
                 f"{path}: can't write there ({error.strerror}); name another folder with --out"
             ) from None
+
+
+def _sweep(path: Path) -> None:
+    # What a killed process was writing beside its target. The lock says that nobody writes there now.
+    for beside in path.glob(".*.tmp"):
+        if beside.is_dir():
+            shutil.rmtree(beside, ignore_errors=True)
+        else:
+            beside.unlink(missing_ok=True)
 
 
 def _check_empty(path: Path, *, begun: bool) -> None:

@@ -61,9 +61,7 @@ class Ended:
     """Processes it had started that are still there two seconds later."""
 
 
-def stop(
-    words: Sequence[str], *, out: Path, moment: Moment, random: Random, with_signal: int, log: Path, group: bool = False
-) -> Ended:
+def stop(words: Sequence[str], *, out: Path, moment: Moment, random: Random, with_signal: int, log: Path) -> Ended:
     """Start the command, send it a signal at the moment, and wait for its end and its processes'.
 
     Args:
@@ -71,9 +69,8 @@ def stop(
         out: its run folder.
         moment: when.
         random: draws the while after it.
-        with_signal: SIGKILL, or SIGINT.
+        with_signal: SIGKILL; or SIGINT, which the whole process group gets, as Ctrl-C in a terminal does.
         log: where its stderr goes.
-        group: send to the whole process group, as a terminal does with Ctrl-C.
     """
     with log.open("wb") as stderr:
         process = subprocess.Popen(
@@ -83,8 +80,8 @@ def stop(
     time.sleep(random.uniform(0, moment.within_s))
     started = _descendants(process.pid)
     hit = process.poll() is None
-    if hit and group:
-        os.killpg(process.pid, with_signal)
+    if hit and with_signal == signal.SIGINT:
+        os.killpg(process.pid, with_signal)  # as a terminal does
     elif hit:
         process.send_signal(with_signal)
     process.wait(PATIENCE_S)
@@ -93,10 +90,6 @@ def stop(
         time.sleep(0.02)
     left = [_command_line(pid) for pid, born in started.items() if _alive(pid, born)]
     return Ended(process.returncode, hit, log.read_text(encoding="utf-8", errors="replace"), left)
-
-
-def kill(words: Sequence[str], *, out: Path, moment: Moment, random: Random, log: Path) -> Ended:
-    return stop(words, out=out, moment=moment, random=random, with_signal=signal.SIGKILL, log=log)
 
 
 def _wait(condition: Callable[[], bool]) -> None:

@@ -1,4 +1,4 @@
-"""kill -9 at random moments, then --resume: the run ends as if nothing had happened."""
+"""kill -9 and Ctrl-C at random moments, then --resume: the run ends as if nothing had happened."""
 
 from __future__ import annotations
 
@@ -7,52 +7,128 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 from random import Random
+from time import monotonic
 
 import pytest
+
 from e2e import folders
-from e2e.killing import Moment, kill, run, stop
+from e2e.killing import Moment, run, stop
+from e2e.small import DETERMINISTIC, SMALL
 
 pytestmark = [pytest.mark.train, pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")]
 
-DETERMINISTIC = ["schedule=deterministic", "threads=1", "rl.keep_ids=true"]
+KILL, CTRL_C = signal.SIGKILL, signal.SIGINT
 
-WHOLE = ["run", "tiny/micro", *DETERMINISTIC, "live=16", "--quiet"]
-MOMENTS = [
-    Moment("distill/trajectories.jsonl", at_least=40_000),
-    Moment("distill/done.json", within_s=2.0),
-    Moment("sft/checkpoint/.writing/checkpoint-*", within_s=0.05),
-    Moment("sft/metrics.jsonl", at_least=300, within_s=3.0),
-    Moment("sft/.model.*.tmp", within_s=0.02),
-    Moment("evaluate/1-sft/trajectories.jsonl", at_least=5_000, within_s=1.0),
-    Moment("rl/trajectories.jsonl", at_least=40_000, within_s=2.0),
-    Moment("rl/.model-rl-1.*.tmp", within_s=0.02),
-    Moment("rl/checkpoint/step-000004", within_s=1.5),
-    Moment("rl/model-rl-3", within_s=1.0),
-    Moment("evaluate/3-rl-2/swapped/trajectories.jsonl", within_s=1.0),
-    Moment("comparison.json", within_s=0.3),
+SHORT = [
+    (KILL, Moment("distill/trajectories.jsonl", at_least=8_000, within_s=0.1)),
+    (CTRL_C, Moment("sft/checkpoint/step-000005", within_s=0.5)),
+    (KILL, Moment("rl/checkpoint/step-000001", within_s=0.7)),
 ]
-"""Ten at least; each step of the pipeline, and between the steps."""
+
+WHOLE = ["tiny/micro", *DETERMINISTIC, "live=16"]
+LONG = [
+    (KILL, Moment("distill/trajectories.jsonl", at_least=40_000)),
+    (KILL, Moment("distill/done.json", within_s=2.0)),
+    (KILL, Moment("sft/checkpoint/.writing/checkpoint-*", within_s=0.05)),
+    (KILL, Moment("sft/metrics.jsonl", at_least=300, within_s=3.0)),
+    (KILL, Moment("sft/.model.*.tmp", within_s=0.02)),
+    (CTRL_C, Moment("evaluate/1-sft", within_s=0.5)),
+    (KILL, Moment("evaluate/1-sft/trajectories.jsonl", at_least=5_000, within_s=1.0)),
+    (KILL, Moment("rl/trajectories.jsonl", at_least=40_000, within_s=2.0)),
+    (KILL, Moment("rl/.model-rl-1.*.tmp", within_s=0.02)),
+    (CTRL_C, Moment("rl/checkpoint/step-000003", within_s=1.0)),
+    (KILL, Moment("rl/checkpoint/step-000004", within_s=1.5)),
+    (KILL, Moment("rl/model-rl-3", within_s=1.0)),
+    (KILL, Moment("evaluate/4-rl-3/swapped/trajectories.jsonl", within_s=1.0)),
+    (KILL, Moment("comparison.json", within_s=0.2)),
+]
+"""Every step of the pipeline, in its middle and at its ends; the random while behind each moves them."""
+
+ANYWHERE = 10
+"""Kills of the chain that looks at nothing but the clock."""
 
 
-def chain(words: Sequence[str], moments: Sequence[Moment], *, out: Path, seed: int) -> None:
-    """One kill after another, each in the run that was resumed from the one before; then to the end."""
+def chain(words: Sequence[str], moments: Sequence[tuple[int, Moment]], *, out: Path, seed: int) -> int:
+    """Stopped again and again, each time in the run that was resumed from the stop before; then to the end.
+
+    Returns:
+        How many stops came before the run was over.
+    """
     random = Random(seed)
-    log = out.with_suffix(".log")
-    for number, moment in enumerate(moments):
+    hits = 0
+    for number, (sign, moment) in enumerate(moments):
         resume = ["--resume"] if number else []
-        ended = kill([*words, "--out", str(out), *resume], out=out, moment=moment, random=random, log=log)
-        assert ended.hit, f"over before {moment}: {ended.code} {ended.stderr}"
-        assert not ended.left_over, f"left after the kill at {moment}"
-    last = run(*words, "--out", str(out), "--resume")
+        ended = stop(
+            ["run", *words, "--quiet", "--out", str(out), *resume],
+            out=out,
+            moment=moment,
+            random=random,
+            with_signal=sign,
+            log=out.with_suffix(".log"),
+        )
+        place = f"stop {number} ({sign!r}, {moment})"
+        assert not ended.left_over, f"{place} left processes"
+        if not ended.hit:
+            continue
+        hits += 1
+        if sign == CTRL_C:
+            said = "thincode run: stopped; go on with the same command and --resume"
+            assert (ended.code, ended.stderr.strip()) == (130, said), place
+        else:
+            assert (ended.code, ended.stderr) == (-KILL, ""), place
+    last = run("run", *words, "--quiet", "--out", str(out), "--resume")
     assert last.returncode == 0, last.stderr
+    return hits
+
+
+def assert_as_if_nothing_had_happened(whole: Path, stopped: Path) -> None:
+    assert folders.repeated(stopped) == []
+    assert folders.litter(stopped) == []
+    assert folders.differences(folders.contents(whole), folders.contents(stopped)) == []
+
+
+def test_a_run_stopped_in_distillation_sft_and_rl_ends_as_if_nothing_had_happened(
+    small_run: Path, tmp_path: Path
+) -> None:
+    assert chain(SMALL, SHORT, out=tmp_path / "run", seed=1) == len(SHORT)
+    assert_as_if_nothing_had_happened(small_run, tmp_path / "run")
+
+
+def test_the_comparison_of_runs_sees_what_it_should(small_run: Path) -> None:
+    found = folders.contents(small_run)
+    kinds = {Path(name).suffix for name in found}
+    assert {".jsonl", ".json", ".safetensors", ".z", ".html"} <= kinds
+    assert folders.repeated(small_run) == []
+    text = str(found["rl/trajectories.jsonl"])
+    assert "generate_s" not in text
+    assert "'content'" in text
+    other = {**found, "rl/model/model.safetensors": "0"}
+    assert [line.split(":")[0] for line in folders.differences(found, other)] == ["rl/model/model.safetensors"]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", [1])
-def test_twelve_kills_change_nothing(tmp_path: Path, seed: int) -> None:
-    whole, killed = tmp_path / "whole", tmp_path / "killed"
-    assert run(*WHOLE, "--out", str(whole)).returncode == 0
-    chain(WHOLE, MOMENTS, out=killed, seed=seed)
-    assert folders.repeated(killed) == []
-    assert folders.litter(killed) == []
-    assert folders.differences(folders.contents(whole), folders.contents(killed)) == []
+def test_many_stops_in_every_step_change_nothing(tmp_path: Path) -> None:
+    whole = tmp_path / "whole"
+    assert run("run", *WHOLE, "--quiet", "--out", str(whole)).returncode == 0
+    assert chain(WHOLE, LONG, out=tmp_path / "stopped", seed=1) == len(LONG)
+    assert_as_if_nothing_had_happened(whole, tmp_path / "stopped")
+
+
+@pytest.mark.slow
+def test_kills_at_any_time_change_nothing(tmp_path: Path) -> None:
+    whole = tmp_path / "whole"
+    began = monotonic()
+    assert run("run", *WHOLE, "--quiet", "--out", str(whole)).returncode == 0
+    anywhere = Moment("*", within_s=(monotonic() - began) / 4)
+    assert chain(WHOLE, [(KILL, anywhere)] * ANYWHERE, out=tmp_path / "killed", seed=1) >= ANYWHERE // 2
+    assert_as_if_nothing_had_happened(whole, tmp_path / "killed")
+
+
+@pytest.mark.slow
+def test_one_seed_gives_one_run_and_another_seed_another(tmp_path: Path) -> None:
+    for name, seed in (("first", 1), ("second", 1), ("other", 2)):
+        assert run("run", *WHOLE, f"seed={seed}", "--quiet", "--out", str(tmp_path / name)).returncode == 0
+    first, second, other = (folders.contents(tmp_path / name) for name in ("first", "second", "other"))
+    assert folders.differences(first, second) == []
+    differ = {line.split(":")[0] for line in folders.differences(first, other)}
+    assert {"sft/model/model.safetensors", "rl/model/model.safetensors", "rl/trajectories.jsonl"} <= differ

@@ -163,7 +163,13 @@ class Crowd:
         return [found[ask.address.key] for ask in asks]
 
     def roll_one(self, ask: Ask, setting: Setting, *, watch: Watch) -> Trajectory:
-        """Make one trajectory and show each piece of text as it comes, on whichever thread it comes."""
+        """Make one trajectory and show each piece of text as it comes, on whichever thread it comes.
+
+        Raises:
+            InfrastructureError: the engine failed.
+            RecipeError: the prompt leaves no room in the context budget.
+        """
+        check_room(ask, setting)
 
         async def one() -> Trajectory:
             return await run(ask, voice=await self.engine.voice(ask.address), setting=setting, watch=watch)

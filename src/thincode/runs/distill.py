@@ -15,7 +15,7 @@ from typing import Any
 from .. import atomic
 from ..engines import Context, Engine
 from ..engines.scripted import Script
-from ..errors import RecipeError
+from ..errors import DataError, RecipeError
 from ..grading import Graded, judge, records
 from ..grading.answers import Grader
 from ..problems import Problem, WorkedSolution
@@ -23,7 +23,7 @@ from ..rollout.episode import Ask
 from ..runlog import RunFolder
 from ..trajectory import Address, Trajectory
 from ..trajectory.formats import Format
-from ..trajectory.store import Store
+from ..trajectory.store import LOG, Store, read
 from .recipe import DistillSettings
 from .workshop import ShowProgress, Workshop, load_problems
 
@@ -142,7 +142,12 @@ def teacher_script(solutions: Mapping[str, WorkedSolution], format: Format) -> S
 
 
 def kept(folder: Path) -> list[Trajectory]:
-    """The trajectories that a distillation kept, in the order of their addresses."""
-    with Store(folder) as store:
-        found = [record.trajectory for record in store.records() if record.annotations["verdict"]["keep"]]
+    """The trajectories that a distillation kept, in the order of their addresses.
+
+    Raises:
+        DataError: there is no distillation in the folder.
+    """
+    if not (folder / LOG).is_file():
+        raise DataError(f"{folder}: no distillation there (no {LOG}); name the folder that thincode distill wrote")
+    found = [record.trajectory for record in read(folder, ids=False) if record.annotations["verdict"]["keep"]]
     return sorted(found, key=lambda trajectory: trajectory.address)

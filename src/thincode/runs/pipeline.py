@@ -148,6 +148,13 @@ class Pipeline:
 def run(pipeline: Pipeline) -> list[Scorecard]:
     """All steps there are in the recipe, in order; returns the scorecards, one for each model there is."""
     recipe, out = pipeline.recipe, pipeline.out
+    if recipe.distill is None and recipe.sft is None and recipe.rl is None:
+        raise RecipeError(
+            "the recipe has no section distill, sft or rl, so there is nothing to run; a model that is there is measured "
+            "with thincode eval"
+        )
+    if recipe.rl is not None and recipe.sft is None and not recipe.rl.model:
+        raise RecipeError("rl.model: no model to start from; name a model folder, or add a section sft")
     if recipe.sft is not None or recipe.rl is not None:
         _require_training("training")
     with RunFolder.create(
@@ -183,9 +190,7 @@ def _run_steps(pipeline: Pipeline) -> list[Scorecard]:
             measure("base", recipe.evaluate.base_problems, all_arms=False)
         measure("sft")
     if recipe.rl is not None:
-        start = Path(recipe.rl.model) if recipe.rl.model else folders.get("sft")
-        if start is None:
-            raise RecipeError("rl.model: no model to start from; name a model folder, or add a section sft")
+        start = Path(recipe.rl.model) if recipe.rl.model else folders["sft"]
         pipeline.rl(out / "rl", start=start)
         stages = len(recipe.rl.stages)
         for number in range(1, stages + 1):

@@ -8,6 +8,8 @@ from __future__ import annotations
 from dataclasses import field
 from typing import Annotated
 
+from pydantic import Field
+
 from ..engines import Sampling
 from ..interpreter import Limits
 from ..rollout import Budget, Schedule
@@ -25,6 +27,7 @@ Filter = Annotated[Kind, In("thincode.grading.filters")]
 RewardKind = Annotated[Kind, In("thincode.grading.rewards")]
 AlgorithmKind = Annotated[Kind, In("thincode.training.algorithms")]
 MetricKind = Annotated[Kind, In("thincode.evaluation.metrics")]
+Count = Annotated[int, Field(ge=1)]
 
 
 def _kind(room: str, name: str) -> Kind:
@@ -56,7 +59,7 @@ class DistillSettings:
 
     problems: Source = _kind("thincode.problems.sources", "drills")
     teacher: EngineKind = _kind("thincode.engines", "scripted")
-    samples: int = 1
+    samples: Count = 1
     """Trajectories a problem."""
     budget: Budget = field(default_factory=Budget)
     sampling: Sampling = field(default_factory=Sampling)
@@ -103,17 +106,17 @@ class RlSection:
     """Folder of the model to start from; None takes the one that SFT of this run made."""
     problems: Source = _kind("thincode.problems.sources", "drills")
     algorithm: AlgorithmKind = _kind("thincode.training.algorithms", "grpo")
-    problems_per_step: int = 128
-    samples: int = 8
+    problems_per_step: Count = 128
+    samples: Count = 8
     """Trajectories a problem: the size of a group."""
-    updates_per_step: int = 2
+    updates_per_step: Count = 2
     max_refills: int = 0
     """Times a step may sample further problems where the algorithm misses groups (dynamic sampling)."""
     sampling: Sampling = field(default_factory=Sampling)
     rewards: tuple[WeightedReward, ...] = field(default_factory=lambda: (WeightedReward(),))
     truncated_in_update: bool = True
     """False keeps truncated trajectories in the group's statistics but out of the loss."""
-    stages: tuple[Stage, ...]
+    stages: Annotated[tuple[Stage, ...], Field(min_length=1)]
     policy: PolicySettings = field(default_factory=PolicySettings)
     validation: ValidationSettings | None = None
     keep_ids: bool = False
@@ -128,7 +131,7 @@ class EvaluateSection:
     engine: EngineKind = _kind("thincode.engines", "local")
     model: str | None = None
     """Folder of the model to evaluate when the command line names none."""
-    samples: int = 16
+    samples: Count = 16
     sampling: Sampling = field(default_factory=lambda: Sampling(temperature=0.6))
     budget: Budget = field(default_factory=Budget)
     greedy: bool = False
@@ -151,7 +154,7 @@ class Recipe:
     schedule: Schedule = Schedule.OVERLAPPED
     threads: int = 0
     """torch threads; 0 takes all cores."""
-    live: int = 256
+    live: Count = 256
     """Episodes at once; in the deterministic schedule the size of a cohort."""
     lost_share_limit: float = 0.02
     """Share of blocks lost after retry above which the run stops, checkpointed."""

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
+from pydantic import Field
 
 from ..settings import settings
 
@@ -24,7 +25,7 @@ class DropSolved(StrEnum):
 class Stage:
     """A stretch of RL with its own budget."""
 
-    steps: int
+    steps: Annotated[int, Field(ge=1)]
     context_tokens: int = 16_384
     calls: int = 20
     drop_solved: DropSolved = DropSolved.NONE

@@ -53,8 +53,10 @@ def test_the_wheel_holds_the_package_and_nothing_else(wheel: Path) -> None:
     assert any(name.endswith("licenses/LICENSE") for name in names)
 
 
-def test_an_installed_wheel_works_outside_the_checkout(wheel: Path, tmp_path: Path) -> None:
-    target = tmp_path / "site"
+@pytest.fixture(scope="module")
+def site(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder into which the wheel is installed, without what it depends on."""
+    target = tmp_path_factory.mktemp("installed") / "site"
     pip = [
         sys.executable,
         "-m",
@@ -68,12 +70,29 @@ def test_an_installed_wheel_works_outside_the_checkout(wheel: Path, tmp_path: Pa
         str(wheel),
     ]
     subprocess.run(pip, check=True, timeout=300, capture_output=True)
-    environment = {"PYTHONPATH": str(target), "PATH": "/usr/bin:/bin"}
-    ran = subprocess.run(
-        [sys.executable, "-c", OUTSIDE, str(target)], cwd=tmp_path, env=environment, capture_output=True, text=True
-    )
+    return target
+
+
+def outside(site: Path, folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    """Python in a folder of its own, with the installed wheel before anything else."""
+    environment = {"PYTHONPATH": str(site), "PATH": "/usr/bin:/bin", "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"}
+    return subprocess.run([sys.executable, *words], cwd=folder, env=environment, capture_output=True, text=True)
+
+
+def test_an_installed_wheel_works_outside_the_checkout(site: Path, tmp_path: Path) -> None:
+    ran = outside(site, tmp_path, "-c", OUTSIDE, str(site))
     assert not ran.returncode, ran.stderr
-    help_text = subprocess.run(
-        [sys.executable, "-m", "thincode", "--help"], cwd=tmp_path, env=environment, capture_output=True, text=True
-    )
-    assert not help_text.returncode, help_text.stderr
+    for words in (["--help"], ["demo", "--plan"]):
+        ran = outside(site, tmp_path, "-m", "thincode", *words)
+        assert not ran.returncode, ran.stderr
+        assert ran.stdout
+    assert not [*tmp_path.iterdir()]
+
+
+@pytest.mark.slow
+@pytest.mark.train
+def test_an_installed_wheel_runs_the_whole_pipeline(site: Path, tmp_path: Path) -> None:
+    ran = outside(site, tmp_path, "-m", "thincode", "run", "tiny/micro", "--quiet", "--out", "out")
+    assert not ran.returncode, ran.stderr
+    assert (tmp_path / "out/report.html").exists()
+    assert (tmp_path / "out/rl/model/model.safetensors").exists()

@@ -99,6 +99,17 @@ CHANGES: list[tuple[dict[str, Any], list[str]]] = [
 ]
 
 
+def test_resuming_sweeps_up_what_a_killed_process_was_writing(tmp_path: Path) -> None:
+    begin(tmp_path / "a").close()
+    (tmp_path / "a/.model.123.tmp").mkdir()
+    (tmp_path / "a/.model.123.tmp/config.json").touch()
+    (tmp_path / "a/.done.json.123.tmp").touch()
+    (tmp_path / "a/mine.tmp").touch()
+    begin(tmp_path / "a", resume=True).close()
+    assert not [*(tmp_path / "a").glob(".*.tmp")]
+    assert (tmp_path / "a/mine.tmp").exists()
+
+
 @pytest.mark.parametrize(("resolved", "lines"), CHANGES)
 def test_resuming_with_another_recipe_names_each_key(
     resolved: dict[str, Any], lines: list[str], tmp_path: Path
