@@ -29,20 +29,21 @@ WHOLE = ["tiny/micro", *DETERMINISTIC, "live=16"]
 LONG = [
     (KILL, Moment("distill/trajectories.jsonl", at_least=40_000)),
     (KILL, Moment("distill/done.json", within_s=2.0)),
-    (KILL, Moment("sft/checkpoint/.writing/checkpoint-*", within_s=0.05)),
-    (KILL, Moment("sft/metrics.jsonl", at_least=300, within_s=3.0)),
-    (KILL, Moment("sft/.model.*.tmp", within_s=0.02)),
+    (KILL, Moment("sft/checkpoint/step-000020", within_s=1.5)),
+    (KILL, Moment("sft/checkpoint/step-000040", within_s=0.5)),
+    (KILL, Moment("sft/checkpoint/step-000062", within_s=0.1)),
     (CTRL_C, Moment("evaluate/1-sft", within_s=0.5)),
     (KILL, Moment("evaluate/1-sft/trajectories.jsonl", at_least=5_000, within_s=1.0)),
     (KILL, Moment("rl/trajectories.jsonl", at_least=40_000, within_s=2.0)),
-    (KILL, Moment("rl/.model-rl-1.*.tmp", within_s=0.02)),
+    (KILL, Moment("rl/checkpoint/step-000002", within_s=0.1)),
     (CTRL_C, Moment("rl/checkpoint/step-000003", within_s=1.0)),
     (KILL, Moment("rl/checkpoint/step-000004", within_s=1.5)),
     (KILL, Moment("rl/model-rl-3", within_s=1.0)),
     (KILL, Moment("evaluate/4-rl-3/swapped/trajectories.jsonl", within_s=1.0)),
     (KILL, Moment("comparison.json", within_s=0.2)),
 ]
-"""Every step of the pipeline, in its middle and at its ends; the random while behind each moves them."""
+"""Every step of the pipeline, in its middle and at its ends; the random while behind each moves them. Only paths that stay
+for a while are waited for: one that comes and goes between two looks would let the run go on to its end."""
 
 ANYWHERE = 10
 """Kills of the chain that looks at nothing but the clock."""
@@ -68,8 +69,8 @@ def chain(words: Sequence[str], moments: Sequence[tuple[int, Moment]], *, out: P
         )
         place = f"stop {number} ({sign!r}, {moment})"
         assert not ended.left_over, f"{place} left processes"
-        if not ended.hit:
-            continue
+        if not ended.hit or ((out / "done.json").exists() and number + 1 < len(moments)):
+            continue  # it was over, or all but over: nothing was tried
         hits += 1
         if sign == CTRL_C:
             said = "thincode run: stopped; go on with the same command and --resume"
