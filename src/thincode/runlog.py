@@ -142,10 +142,10 @@ class RunFolder:
                 nothing stands there, the recipe differs (each key is named), or the folder is from a newer thincode.
             InfrastructureError: the disk takes no more.
         """
-        if resume and not path.is_dir():
-            raise RunFolderError(f"{path}: no run to resume there; leave --resume out to start one")
         if path.exists() and not path.is_dir():
             raise RunFolderError(f"{path}: a file of that name stands there; name another folder with --out")
+        if resume and not path.is_dir():
+            raise RunFolderError(f"{path}: no run to resume there; leave --resume out to start one")
         lock = _lock(path)
         try:
             begun = (path / "recipe.resolved.yaml").is_file()

@@ -73,7 +73,7 @@ def chain(words: Sequence[str], moments: Sequence[tuple[int, Moment]], *, out: P
             continue  # it was over, or all but over: nothing was tried
         hits += 1
         if sign == CTRL_C:
-            said = "thincode run: stopped; go on with the same command and --resume"
+            said = f"thincode run: stopped; go on with the same command, --out {out} and --resume"
             assert (ended.code, ended.stderr.strip()) == (130, said), place
         else:
             assert (ended.code, ended.stderr) == (-KILL, ""), place
