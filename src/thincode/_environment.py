@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from importlib import import_module, metadata
 from pathlib import Path
 from typing import Any
@@ -93,6 +94,7 @@ def environment(*, tier: str | None = None) -> dict[str, Any]:
     """What `environment.json` holds of this process; `tier` is the interpreter's isolation, where a run has one."""
     names = {name: extra for name, extra in requirements().items() if extra != "dev"}
     return {
+        "started": datetime.now(UTC).isoformat(timespec="seconds"),
         "thincode": thincode_version(),
         "commit": commit(),
         "versions": {name: version for name, version in versions({"torch": "", **names}).items() if version},
