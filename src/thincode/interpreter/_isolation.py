@@ -169,14 +169,15 @@ def readable_folders() -> list[Path]:
 
 
 def new_root(room: str) -> None:
-    """Make a root of its own: Python and the system's libraries, read-only; four devices; /tmp; nothing else."""
+    """Make a root of its own: Python and the system's libraries, read-only; four devices; a place for scratch; nothing else."""
     call("mount", b"none", b"/", None, MS_REC | MS_PRIVATE, None)
     call("mount", b"tmpfs", room.encode(), b"tmpfs", MS_NOSUID | MS_NODEV, b"size=1m,mode=755")
     for source in readable_folders():
         bind(source, Path(f"{room}{source}"))
-    for name in ("tmp", "old"):
+    for name in ("tmp", "scratch", "old"):
         Path(room, name).mkdir(parents=True, exist_ok=True)
-    Path(room, "tmp").chmod(0o1777)
+    for name in ("tmp", "scratch"):
+        Path(room, name).chmod(0o1777)
     os.chdir(room)
     if _libc.syscall(PIVOT_ROOT[platform.machine()], b".", b"old") != 0:
         raise OSError(ctypes.get_errno(), "pivot_root")
@@ -184,6 +185,11 @@ def new_root(room: str) -> None:
     call("umount2", b"/old", MNT_DETACH)
     Path("/old").rmdir()
     call("mount", b"none", b"/", None, MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NODEV, None)
+
+
+def scratch_place() -> str:
+    """Where sessions get their scratch folder in a root of its own: /tmp, unless Python or its packages lie below it."""
+    return "/scratch" if any(path.is_relative_to("/tmp") for path in readable_folders()) else "/tmp"
 
 
 def bind(source: Path, target: Path) -> None:

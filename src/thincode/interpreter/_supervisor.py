@@ -90,7 +90,7 @@ def become_zygote(orders: zygote.Orders) -> None:
             os.dup2(null, 1)
             os.close(null)
             own = report.get("file system") == "on"
-            zygote.run(orders, procfs, report, "/tmp" if own else orders.scratch)
+            zygote.run(orders, procfs, report, isolation.scratch_place() if own else orders.scratch)
             os._exit(0)
         isolation.close_all_but([])
         os.dup2(1, 0)

@@ -216,7 +216,7 @@ class Root:
             Path(scratch).mkdir(parents=True, exist_ok=True)
         report = isolation.enter_session(proc, zygote.shared, scratch, limits["disk_mib"])
         os.chdir(scratch)
-        tempfile.tempdir = scratch
+        tempfile.tempdir = os.environ["HOME"] = scratch
         pid = os.fork()
         if pid == 0:
             try:
