@@ -23,6 +23,8 @@ _SHORT = 16
 """A row with at most so many ids to feed takes them one column a step, beside the rows that sample."""
 _PREFILL_TOKENS = 2048
 """Columns x rows of one forward for rows with more to feed."""
+_GATHER = 8
+"""So many rows are gathered for one prefill, for at most so many steps."""
 _DENSE = 0.75
 """Rows are moved together when fewer than this share of a step's batch is at work."""
 
@@ -62,6 +64,7 @@ class LocalEngine:
         self._open: set[LocalVoice] = set()
         """The torch side's; follows by messages."""
         self._waiting: list[Request] = []
+        self._held = 0
         """Requests of voices that have no row yet."""
         self._seats: list[Row | None] = []
         """Who holds which row of the cache."""
@@ -167,11 +170,20 @@ class LocalEngine:
         self._seat()
         self._close_ranks()
         long = [row for row in self._at_work() if len(row.ids) - row.fed > _SHORT]
-        if long:
+        if long and self._prefill_is_due(long):
             self._prefill(long)
         short = [row for row in self._at_work() if len(row.ids) - row.fed <= _SHORT]
         if short:
             self._advance(short)
+
+    def _prefill_is_due(self, long: list[Row]) -> bool:
+        """A forward for one prompt costs nearly what one for eight does: gather a few, while others have work to go on with."""
+        others = len(self._at_work()) - len(long)
+        self._held += 1
+        if not self._deterministic and len(long) < _GATHER and others >= _GATHER and self._held < _GATHER:
+            return False
+        self._held = 0
+        return True
 
     def _at_work(self) -> list[Row]:
         return [row for row in self._seats if row is not None and _at_work(row)]
