@@ -76,7 +76,9 @@ def stop(words: Sequence[str], *, out: Path, moment: Moment, random: Random, wit
         process = subprocess.Popen(
             command(*words), stdout=subprocess.DEVNULL, stderr=stderr, env=ENVIRONMENT, start_new_session=True
         )
-    _wait(lambda: moment.has_come(out) or process.poll() is not None)
+    # Python itself answers Ctrl-C with a traceback until our first line runs, so that one waits for a run that has begun.
+    ready = (lambda: _holds(out, process.pid)) if with_signal == signal.SIGINT else (lambda: True)
+    _wait(lambda: (moment.has_come(out) and ready()) or process.poll() is not None)
     time.sleep(random.uniform(0, moment.within_s))
     started = _descendants(process.pid)
     hit = process.poll() is None
@@ -90,6 +92,14 @@ def stop(words: Sequence[str], *, out: Path, moment: Moment, random: Random, wit
         time.sleep(0.02)
     left = [_command_line(pid) for pid, born in started.items() if _alive(pid, born)]
     return Ended(process.returncode, hit, log.read_text(encoding="utf-8", errors="replace"), left)
+
+
+def _holds(out: Path, pid: int) -> bool:
+    """Whether the process has taken the run folder."""
+    try:
+        return (out / ".lock").read_text(encoding="ascii").strip() == str(pid)
+    except FileNotFoundError:
+        return False
 
 
 def _wait(condition: Callable[[], bool]) -> None:

@@ -37,10 +37,13 @@ class ModelSettings:
 
 
 def quiet() -> None:
-    """Keep transformers' progress bars off the terminal: a run has its own."""
+    """Keep transformers' progress bars off the terminal, and what its trainer guesses about our endless loader."""
+    import logging as standard
+
     from transformers.utils import logging
 
     logging.disable_progress_bar()
+    standard.getLogger("transformers.trainer").setLevel(standard.ERROR)
 
 
 def build(settings: ModelSettings, *, vocabulary: int, eos_id: int, pad_id: int, seed: int) -> nn.Module:
