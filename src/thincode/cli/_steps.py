@@ -1,0 +1,109 @@
+"""What the long verbs share: recipe, plan, run folder, console and the printed result."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ..evaluation import Scorecard
+    from ..runs.pipeline import Console, Pipeline
+    from ..runs.recipe import Recipe
+    from ..settings import Resolved
+
+USAGE = "RECIPE [--out DIR] [key.path=value …]"
+
+
+def add_recipe(parser: argparse.ArgumentParser) -> None:
+    """The recipe, as the first word."""
+    parser.add_argument("recipe", metavar="RECIPE", help="a YAML file, or one that ships, for example tiny/demo")
+
+
+def load(words: argparse.Namespace) -> Resolved[Recipe]:
+    """The recipe with the overrides of the command line."""
+    from ..runs.recipe import Recipe
+    from ..settings import load
+
+    return load(Recipe, words.recipe, words.overrides)
+
+
+def print_plan(words: argparse.Namespace, resolved: Resolved[Recipe]) -> int:
+    """Every setting and where it came from."""
+    if words.json:
+        print(json.dumps({path: {"value": value, "from": origin} for path, value, origin in resolved.origins}))
+        return 0
+    width = max(len(path) for path, _, _ in resolved.origins)
+    for path, value, origin in resolved.origins:
+        print(f"{path:<{width}}  {json.dumps(value, ensure_ascii=False):<24}  {origin}")
+    return 0
+
+
+@contextmanager
+def opened(words: argparse.Namespace, resolved: Resolved[Recipe]) -> Iterator[tuple[Pipeline, Path]]:
+    """Run folder, workshop and console of a verb.
+
+    Raises:
+        RunFolderError: the folder exists and --resume was not said, or --resume without --out.
+    """
+    from ..errors import RunFolderError
+
+    if words.resume and words.out is None:
+        raise RunFolderError("--resume: which run? Name its folder with --out DIR")
+    out = words.out = words.out or Path("runs") / f"{words.verb}-{time.strftime('%Y%m%d-%H%M%S')}"
+    if out.is_dir() and any(out.iterdir()) and not words.resume:
+        raise RunFolderError(f"{out}: exists already; go on with --resume, or name another folder with --out")
+    from ..runs.pipeline import Pipeline
+    from ..runs.workshop import Workshop
+
+    with Workshop(resolved.value) as shop:
+        yield Pipeline(resolved, out=out, shop=shop, console=console(words)), out
+
+
+def console(words: argparse.Namespace) -> Console:
+    """Progress and notices, as --quiet and --json ask."""
+    from functools import partial
+
+    from ..runlog import Progress
+    from ..runs.pipeline import Console
+
+    say = (lambda text: None) if words.quiet else (lambda text: print(text, file=sys.stderr))
+    return Console(progress=partial(Progress, quiet=words.quiet, json=words.json), say=say)
+
+
+def print_result(words: argparse.Namespace, cards: Sequence[Scorecard], out: Path) -> None:
+    """The headlines of scorecards, and where the time went."""
+    from ..evaluation.scorecard import table
+    from ..runs.pipeline import split_of_time
+
+    if words.json:
+        print(json.dumps({"out": str(out), "scorecards": [card.name for card in cards]}))
+        return
+    rows = [row for number, row in enumerate(table(cards)) if number == 0 or _is_headline(row[0])]
+    if len(rows) > 1:
+        widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+        for row in rows:
+            print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+    times = split_of_time(out)
+    if times:
+        parts = ", ".join(f"{name} {seconds:.0f} s" for name, seconds in times.items())
+        print(f"\ntime: {sum(times.values()):.0f} s ({parts})")
+
+
+def _is_headline(name: str) -> bool:
+    """Whether a figure belongs into the table on the terminal; the scorecard and the page have all of them."""
+    arm, _, rest = name.rpartition("/") if name.startswith(("greedy/", "swapped/")) else ("", "", name)
+    return (rest.startswith("avg@") and "(" not in rest and "/" not in rest) or (not arm and name in _HEADLINES)
+
+
+_HEADLINES = ("grounded", "format adherence", "recovery@1", "block pass rate", "calls", "generated", "end/finished")
+
+
+def print_line(words: argparse.Namespace, text: str, **values: Any) -> None:
+    """One line of result: `text`, or with --json the values."""
+    print(json.dumps(values) if words.json and values else text)

@@ -1,0 +1,44 @@
+"""Train a model by reward."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+
+from .._steps import USAGE, add_recipe, load, opened, print_line, print_plan
+from .._verb import Verb
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """The recipe and the model to start from."""
+    add_recipe(parser)
+    parser.add_argument("--model", metavar="DIR", help="model folder, or the id of a model on the hub")
+
+
+def run(words: argparse.Namespace) -> int:
+    """Print where the model lies."""
+    if words.model is not None:
+        words.overrides.append(f"rl.model={json.dumps(words.model)}")
+    resolved = load(words)
+    if words.plan:
+        return print_plan(words, resolved)
+    from ...errors import RecipeError
+
+    start = resolved.value.rl.model if resolved.value.rl else None
+    if start is None:
+        raise RecipeError("rl.model: name the model folder to start from with --model DIR")
+    with opened(words, resolved) as (work, out):
+        model = work.rl(out, start=Path(start))
+    print_line(words, f"model: {model}", model=str(model))
+    return 0
+
+
+VERB = Verb(
+    line="reinforcement learning in stages",
+    usage=USAGE,
+    description="Trains a model by reward, stage after stage; writes DIR/model and a model for each stage.",
+    add=add,
+    run=run,
+    long=True,
+)

@@ -1,0 +1,45 @@
+"""Train on what a distillation kept."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+
+from .._steps import USAGE, add_recipe, load, opened, print_line, print_plan
+from .._verb import Verb
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """The recipe and the data."""
+    add_recipe(parser)
+    words = "folder of a distillation (or sft.data in the recipe)"
+    parser.add_argument("--data", type=Path, metavar="DIR", help=words)
+
+
+def run(words: argparse.Namespace) -> int:
+    """Print where the model lies."""
+    if words.data is not None:
+        words.overrides.append(f"sft.data={json.dumps(str(words.data))}")
+    resolved = load(words)
+    if words.plan:
+        return print_plan(words, resolved)
+    from ...errors import RecipeError
+
+    data = resolved.value.sft.data if resolved.value.sft else None
+    if data is None:
+        raise RecipeError("sft.data: name the run folder of a distillation with --data DIR")
+    with opened(words, resolved) as (work, out):
+        model = work.sft(out, data=Path(data))
+    print_line(words, f"model: {model}", model=str(model))
+    return 0
+
+
+VERB = Verb(
+    line="train on what distillation kept",
+    usage=USAGE,
+    description="Trains on the trajectories that a distillation kept; writes DIR/model.",
+    add=add,
+    run=run,
+    long=True,
+)
