@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from thincode.errors import MissingExtraError
+from thincode.errors import InfrastructureError, MissingExtraError
 from thincode.interpreter import BlockResult, Interpreter, Limits, Status
 from thincode.settings import kind, kinds
 
@@ -106,11 +106,33 @@ def test_time_runs_out_and_the_names_stay(bench: Bench, code: str) -> None:
     assert after.output == "5\n"
 
 
-def test_time_runs_out_where_no_interrupt_helps(bench: Bench) -> None:
-    _, stopped, after = bench.run("kept = 5", "sum(range(10**12))", "kept")
-    assert (stopped.status, stopped.detail, stopped.state_kept) == (Status.LIMIT, "time", False)
-    assert "gone" in stopped.output
-    assert (after.status, after.detail) == (Status.ERROR, "NameError")
+@pytest.mark.parametrize("code", ["sum(range(10**12))", "import os; os._exit(0)"])
+def test_a_lost_process_leaves_its_names_or_says_that_they_are_gone(bench: Bench, code: str) -> None:
+    _, stopped, after = bench.run("kept = 5", code, "kept")
+    assert (stopped.status, stopped.detail in ("time", "died")) == (Status.LIMIT, True)
+    assert ("gone" in stopped.output) is not stopped.state_kept
+    assert bool(stopped.restored) is stopped.state_kept
+    assert after.output == "5\n" if stopped.state_kept else after.detail == "NameError"
+
+
+def test_branches_share_what_was_executed_and_nothing_later(bench: Bench) -> None:
+    async def run() -> list[str]:
+        async with await bench.interpreter.session(seed=3) as trunk:
+            await trunk.run("import os, random\nonce = os.urandom(8)\nx = [1]")
+            try:
+                branches = await trunk.fork(2)
+            except InfrastructureError as error:
+                pytest.skip(str(error))
+            here = await trunk.run("x.append(random.random()); (once, x)")
+            there = [await branch.run("x.append(random.random()); (once, x)") for branch in branches]
+            await trunk.close()
+            later = [await branch.run("len(x)") for branch in branches]
+            for branch in branches:
+                await branch.close()
+            return [result.output for result in (here, *there, *later)]
+
+    here, *rest = bench.loop.run_until_complete(run())
+    assert rest == [here, here, "2\n", "2\n"]
 
 
 def test_output_is_cut_in_the_middle_counted_and_still_ok(bench: Bench) -> None:
@@ -123,12 +145,6 @@ def test_memory_runs_out_as_an_error_of_the_block(bench: Bench) -> None:
     result, after = bench.run("x = 'a' * 10**10", "1")
     assert (result.status, result.detail) == (Status.ERROR, "MemoryError")
     assert after.output == "1\n"
-
-
-def test_a_dead_process_is_a_limit_never_a_success(bench: Bench) -> None:
-    died, after = bench.run("import os; os._exit(0)", "2")
-    assert (died.status, died.detail, died.state_kept) == (Status.LIMIT, "died", False)
-    assert after.output == "2\n"
 
 
 def test_the_same_seed_gives_the_same_text(bench: Bench) -> None:

@@ -45,14 +45,13 @@ class Case:
     """Further blocks, and the exact output of each; None: any."""
 
 
-def gone(code: str, *, says: str = "", detail: str = "died") -> Case:
-    return Case(code, status="limit", detail=detail, says=says, kept=False)
+def fatal(code: str, *, says: str = "", detail: str = "died") -> Case:
+    """Its process dies; the session goes on from a checkpoint, or from its blocks run again."""
+    return Case(code, status="limit", detail=detail, says=says)
 
 
-def timed(code: str, *, kept: bool | None = True) -> Case:
-    return Case(
-        code, status="limit", detail="time", says="Stopped: the block used up its 0.5 s of CPU time.", kept=kept
-    )
+def timed(code: str) -> Case:
+    return Case(code, status="limit", detail="time", says="Stopped: the block used up its 0.5 s of CPU time.")
 
 
 def refused(attempt: str, *, imports: str = "") -> Case:
@@ -108,22 +107,22 @@ CASES = {
     "endless loop that catches everything": timed("while True:\n    try:\n        while True: pass\n    except BaseException: break"),
     "endless finally": timed("try:\n    while True: pass\nfinally:\n    while True: pass"),
     "a stubborn catcher is killed, or interrupted between two tries": timed(
-        "while True:\n    try:\n        while True: pass\n    except BaseException: pass", kept=None
+        "while True:\n    try:\n        while True: pass\n    except BaseException: pass"
     ),
-    "interrupts ignored": timed("import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)\nwhile True: pass", kept=False),
+    "interrupts ignored": timed("import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)\nwhile True: pass"),
     "all signals blocked": timed(
-        "import signal; signal.pthread_sigmask(signal.SIG_BLOCK, range(1, 65))\nwhile True: pass", kept=False
+        "import signal; signal.pthread_sigmask(signal.SIG_BLOCK, range(1, 65))\nwhile True: pass"
     ),
-    "a loop in C": timed("sum(range(10**12))", kept=False),
+    "a loop in C": timed("sum(range(10**12))"),
     "a huge power": timed("x = 10**10**8"),
     "a regular expression that backtracks": timed("import re; re.match(r'(a+)+$', 'a' * 40 + 'b')"),
     "a constant the compiler would fold": Case("x = 2\nlen(f'{x**10}')", says="4"),
     # --- death
-    "os._exit is no success": gone("import os; os._exit(0)", says="exit status 0"),
-    "segmentation fault": gone("import ctypes; ctypes.string_at(0)", says="SIGSEGV"),
-    "abort": gone("import os; os.abort()", says="SIGABRT"),
-    "kills itself": gone("import os; os.kill(os.getpid(), 9)", says="SIGKILL"),
-    "kills its group": gone("import os; os.killpg(0, 9)", says="SIGKILL"),
+    "os._exit is no success": fatal("import os; os._exit(0)", says="exit status 0"),
+    "segmentation fault": fatal("import ctypes; ctypes.string_at(0)", says="SIGSEGV"),
+    "abort": fatal("import os; os.abort()", says="SIGABRT"),
+    "kills itself": fatal("import os; os.kill(os.getpid(), 9)", says="SIGKILL"),
+    "kills its group": fatal("import os; os.killpg(0, 9)", says="SIGKILL"),
     "kills everyone it may": Case(
         "import os\ntry:\n    os.kill(-1, 9)\nexcept ProcessLookupError:\n    pass\n'alive'",
         says="alive",
@@ -172,16 +171,16 @@ CASES = {
     ),
     "sys.stdout = None": Case("import sys; sys.stdout = sys.stderr = None", then={"print('back')": "back\n"}),
     "closes sys.stdout": Case("import sys; sys.stdout.close()", then={"print('back')": "back\n"}),
-    "closes every descriptor": Case("import os; os.closerange(0, 4096)", status="limit", kept=False),
+    "closes every descriptor": Case("import os; os.closerange(0, 4096)", status="limit"),
     "runs out of descriptors": Case(
         "f = []\ntry:\n    while True: f.append(open('/dev/null'))\nexcept OSError as error: print(error.errno)\nf.clear()", says="24"
     ),
-    "forges an answer": gone(
+    "forges an answer": fatal(
         "import os, struct\nbody = b'0 '\nframe = struct.pack('!I16sQB', 25 + len(body), bytes(16), 2, 10) + body\n"
         "for fd in range(3, 64):\n    try: os.write(fd, frame)\n    except OSError: pass",
         detail="tampered",
     ),
-    "writes rubbish to every descriptor": gone(
+    "writes rubbish to every descriptor": fatal(
         "import os\nfor fd in range(3, 64):\n    try: os.write(fd, b'@' * 4000)\n    except OSError: pass", detail="tampered"
     ),
     # --- the driver's own interpreter

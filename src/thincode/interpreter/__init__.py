@@ -11,6 +11,7 @@ about its own output; nothing that grades may trust more than "text a block prin
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol, Self, cast
@@ -65,7 +66,9 @@ class BlockResult:
     """The exception's type name; `time`, `memory`, `processes`, `died`; or what of ours failed."""
     cut_chars: int = 0
     state_kept: bool = True
-    """False when names defined earlier are gone; the output says so too."""
+    """False when names defined earlier are gone, all or some; the output says which."""
+    restored: str = field(default="", compare=False)
+    """How names outlived their process: `checkpoint`, `replay`, `checkpoint and replay`; empty where it lived."""
     wall_s: float = field(default=0.0, compare=False)
     cpu_s: float = field(default=0.0, compare=False)
 
@@ -75,6 +78,20 @@ class Session(Protocol):
 
     async def run(self, code: str) -> BlockResult:
         """Run one block to its end or its limit; never raises for anything the code does."""
+
+    async def fork(self, n: int) -> Sequence[Session]:
+        """Further sessions that share what was executed so far: several continuations of one trajectory.
+
+        Nothing is executed again. Each has all names, the state of its random generators, and open files that share their
+        position with the others'; each is closed by itself, and lives on when this one is closed. Branches share one
+        scratch folder, one count of processes (`Limits.processes`) and each other's sight.
+
+        Args:
+            n: how many; at least 1.
+
+        Raises:
+            InfrastructureError: this backend, or this session as it is now, can't be copied; the message says why.
+        """
 
     async def close(self) -> None:
         """End the session and everything it started."""

@@ -72,6 +72,13 @@ class Procfs:
         finally:
             os.close(descriptor)
 
+    def entries(self, name: str) -> list[str]:
+        descriptor = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=self.descriptor)
+        try:
+            return os.listdir(descriptor)  # noqa: PTH208 - a path would lead into another /proc
+        finally:
+            os.close(descriptor)
+
     def write(self, name: str, text: str) -> None:
         descriptor = os.open(name, os.O_WRONLY | os.O_CLOEXEC, dir_fd=self.descriptor)
         try:
@@ -240,8 +247,8 @@ def enter_worker(report: Report, limits: dict[str, int], *, address_space: int, 
     attempt(report, "adopts orphans", lambda: call("prctl", SUBREAPER, 1, 0, 0, 0))
     attempt(report, "rlimits", lambda: set_limits(limits, address_space))
     if own_counter:
-        # The session's root process is counted too.
-        attempt(report, "process limit", lambda: lower(resource.RLIMIT_NPROC, limits["processes"] + 1))
+        # The session's root process and a checkpoint are counted too.
+        attempt(report, "process limit", lambda: lower(resource.RLIMIT_NPROC, limits["processes"] + 2))
     else:
         report["process limit"] = "needs own namespaces: the count would be shared with everything this user runs"
     attempt(report, "no capabilities", drop_capabilities)

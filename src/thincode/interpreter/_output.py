@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import re
+import tempfile
 
-from ._worker import CONTINUATION
+from ._streams import CONTINUATION
 
 # CSI, OSC (ended by BEL or ST) and two-character escapes, as terminals read them.
 _ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)?|[@-Z\\^_])")
@@ -16,6 +17,14 @@ _CONTROL = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff\ufff9-\ufffb\ud800-\udfff"
     "\U000e0000-\U000e007f]"
 )
+
+
+def memory_file() -> int:
+    """A file of no name, in memory where there is such a thing: what stands in it outlives who wrote it."""
+    if hasattr(os, "memfd_create"):
+        return os.memfd_create("output", os.MFD_CLOEXEC)
+    with tempfile.TemporaryFile() as file:
+        return os.dup(file.fileno())
 
 
 def clean(raw: bytes) -> str:

@@ -1,4 +1,4 @@
-"""The process a block runs in: reads a block, runs it, answers; standard library only.
+"""The process a block runs in: reads a block, runs it, answers; like its streams and checkpoints, standard library only.
 
 It shares its interpreter with the code it runs, so it keeps its own references to everything it needs, and nothing it
 says is trusted beyond what the host can see: the host measures time, reads the output and learns of a death by itself.
@@ -11,30 +11,33 @@ from __future__ import annotations
 import _thread
 import ast
 import builtins
-import io
 import linecache
 import os
 import signal
+import socket
 import struct
 import sys
+import time
 import traceback
 import types
-from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from ._streams import Output, Text
+
+if TYPE_CHECKING:
+    from ._checkpoint import Checkpoint
 
 # Functions look their builtins up here: what a block does to the module `builtins` must not reach this file.
 globals()["__builtins__"] = dict(vars(builtins))
 
 HEAD = struct.Struct("!I16sQB")
 PREFIX = 4
-READY, BEGIN, BLOCK = 1, 2, 3
+READY, BEGIN, BLOCK, BRANCH = 1, 2, 3, 4
 OK, ERROR, INTERRUPTED = 10, 11, 12
 
 TRACEBACK_LINES = 10
 FUTURE_FLAGS = 0x1FF0000
 """Compiler flags of `from __future__ import …`, which hold for later blocks as they do at the prompt."""
-CONTINUATION = bytes(range(0x80, 0xC0))
-"""UTF-8 bytes that start no character."""
 
 
 def pack(nonce: bytes, sequence: int, kind: int, body: bytes) -> bytes:
@@ -42,88 +45,13 @@ def pack(nonce: bytes, sequence: int, kind: int, body: bytes) -> bytes:
     return HEAD.pack(HEAD.size - PREFIX + len(body), nonce, sequence, kind) + body
 
 
-class Output(io.FileIO):
-    """Descriptor 1 as text's lower end: past `spill_at` bytes a block's output is kept as a tail only, and counted."""
-
-    def __init__(self, *, spill_at: int, tail: int) -> None:
-        super().__init__(1, "w", closefd=False)
-        self.spill_at = spill_at
-        self.tail_size = tail
-        self.stale: frozenset[int] = frozenset()
-        self.muted = False
-        self.start()
-        self._put = os.write
-        self._ident = _thread.get_ident
-
-    def start(self) -> None:
-        self.written = 0
-        self.dropped = 0
-        self.tail = bytearray()
-
-    def unheard(self) -> bool:
-        """Whether the caller is a thread of an earlier block, whose words belong to no block."""
-        return self.muted or (bool(self.stale) and self._ident() in self.stale)
-
-    def write(self, data: Any) -> int:
-        if self.unheard():
-            return len(data)
-        view = bytes(data)
-        self.written += len(view)
-        if self.written > self.spill_at:
-            self.tail += view
-            if len(self.tail) > 16 * self.tail_size:
-                self._shorten()
-        else:
-            self._send(view)
-        return len(view)
-
-    def _shorten(self) -> None:
-        gone = bytes(self.tail[: -self.tail_size])
-        self.dropped += len(gone.translate(None, CONTINUATION))
-        del self.tail[: -self.tail_size]
-
-    def _send(self, view: bytes) -> None:
-        while view:
-            try:
-                view = view[self._put(1, view) :]
-            except OSError:  # the file is full or the code closed it: the rest is dropped
-                self.dropped += len(view)
-                return
-
-    def finish(self) -> None:
-        """Write the tail out; afterwards `dropped` counts the characters between head and tail."""
-        if len(self.tail) > self.tail_size:
-            self._shorten()
-        self._send(bytes(self.tail))
-        self.tail.clear()
-
-
-class Text(io.TextIOWrapper):
-    """`sys.stdout` and `sys.stderr`: a line at a time, so that direct writes to the descriptor keep their place."""
-
-    def __init__(self, raw: Output) -> None:
-        super().__init__(raw, "utf-8", errors="backslashreplace", newline="\n", line_buffering=True)
-        self.raw_output = raw
-
-    def write(self, text: str) -> int:
-        # Here too: what a thread of an earlier block left in the buffer would go out with the next line.
-        return len(text) if self.raw_output.stale and self.raw_output.unheard() else super().write(text)
-
-    def forget(self) -> None:
-        """Drop what stands in the buffer."""
-        self.raw_output.muted = True
-        try:
-            self.flush()
-        finally:
-            self.raw_output.muted = False
-
-
 class Worker:
     """The loop over blocks of one process. May be made in the process that forks it: descriptors are used from `serve` on."""
 
-    def __init__(self, channel: int, output: int, *, output_chars: int) -> None:
+    def __init__(self, channel: int, output: int, *, output_chars: int, checkpoint: Checkpoint) -> None:
         self.channel = channel
         self.output = output
+        self.checkpoint = checkpoint
         self.raw = Output(spill_at=max(1 << 20, 16 * output_chars), tail=max(1 << 14, 8 * output_chars))
         self.namespace: dict[str, Any] = {}
         self.armed = False
@@ -135,7 +63,9 @@ class Worker:
         self.saved = types.SimpleNamespace(
             read=os.read, write=os.write, getpid=os.getpid, exit=os._exit, dup2=os.dup2, compile=compile, exec=exec,
             eval=eval, repr=repr, signal=signal.signal, mask=signal.pthread_sigmask, frames=sys._current_frames,
-            threads=_thread._count, unpack=HEAD.unpack, pack=pack, waitpid=os.waitpid, kill=os.kill,
+            threads=_thread._count, unpack=HEAD.unpack, pack=pack, waitpid=os.waitpid, cpu=time.process_time,
+            clock=time.monotonic, set_blocking=os.set_blocking, socket=socket.socket, recv_fds=socket.recv_fds,
+            close=os.close, getppid=os.getppid,
             recursion=sys.getrecursionlimit(), alarm=signal.setitimer, settrace=sys.settrace,
             setprofile=sys.setprofile, truncate=os.ftruncate, seek=os.lseek,
         )  # fmt: skip
@@ -169,20 +99,87 @@ class Worker:
         while frame:
             frame = frame[self.saved.write(self.channel, frame) :]
 
-    def serve(self, ready: bytes) -> None:
-        """Answer blocks until the host hangs up; never returns."""
-        self.pid = self.saved.getpid()  # made before the fork, served after it
-        self.saved.signal(signal.SIGINT, self._interrupt)
-        self.send(self.saved.pack(bytes(16), 0, READY, ready))
+    def serve(self, layers: str) -> None:
+        """Answer blocks until the host hangs up; never returns.
+
+        Args:
+            layers: what isolation there is, as JSON.
+        """
+        self.checkpoint.root = self.saved.getppid()
+        self._here(f', "layers": {layers}')
         while True:
-            length, nonce, sequence, kind = self.saved.unpack(self.receive(HEAD.size))
+            length, nonce, number, kind = self.saved.unpack(self.receive(HEAD.size))
             body = self.receive(length - HEAD.size + PREFIX)
             if kind == BEGIN:
                 seed_generators(int(body))
                 continue
-            answer, detail = self.block(body.decode("utf-8", "surrogatepass"))
-            text = f"{self.raw.dropped} {detail}".encode("utf-8", "backslashreplace")
-            self.send(self.saved.pack(nonce, sequence, answer, text))
+            if kind == BRANCH:
+                self._branch(nonce, number, int(body))
+                continue
+            cpu_s, wall_s = self.saved.cpu(), self.saved.clock()
+            answer, detail = self.block(number, body.decode("utf-8", "surrogatepass"))
+            left = self._left()
+            cpu_s, wall_s = self.saved.cpu() - cpu_s, self.saved.clock() - wall_s
+            if self.checkpoint.after(cpu_s=cpu_s, wall_s=wall_s, stopped=answer == INTERRUPTED):
+                self._wake()
+            else:
+                self._answer(nonce, number, answer, detail, left=left)
+
+    def _answer(self, nonce: bytes, number: int, kind: int, detail: str, *, left: bool = False) -> None:
+        """Characters dropped, the checkpoint's process, whether processes of the block still run, and the detail."""
+        text = f"{self.raw.dropped} {self.checkpoint.pid} {int(left)} {detail}"
+        self.send(self.saved.pack(nonce, number, kind, text.encode("utf-8", "backslashreplace")))
+
+    def _here(self, more: str = "") -> None:
+        """This process is the worker now: say so. The kernel adds who it is."""
+        self.pid = self.saved.getpid()
+        self.saved.signal(signal.SIGINT, self._interrupt)
+        told = f'{{"pid": {self.pid}, "checkpoint": {self.checkpoint.pid}{more}}}'
+        self.send(self.saved.pack(bytes(16), 0, READY, told.encode()))
+
+    def _wake(self) -> None:
+        """Go on where this copy was made: whatever stands in the channel was for the worker that died."""
+        saved, woken = self.saved, True
+        while woken:
+            saved.set_blocking(self.channel, False)
+            try:
+                while saved.read(self.channel, 1 << 16):
+                    pass
+            except BlockingIOError:
+                pass
+            saved.set_blocking(self.channel, True)
+            woken = self.checkpoint.make()  # so that the next death finds one too: there it comes back as True
+        self._here()
+
+    def _branch(self, nonce: bytes, number: int, count: int) -> None:
+        """Make copies of this process that go on beside it, each on a channel and an output that the host sends."""
+        saved, pids, failed = self.saved, list[int](), ""
+        channel = saved.socket(socket.AF_UNIX, socket.SOCK_STREAM, fileno=self.channel)
+        for _ in range(count):
+            _, ends, _, _ = saved.recv_fds(channel, 1, 2)
+            try:
+                if len(ends) != 2:
+                    raise OSError("no descriptors are left")
+                if not failed:
+                    pids.append(self.checkpoint.copier.copy())
+            except (OSError, RuntimeError) as error:
+                failed = str(error)
+            copied = pids[-1:] == [0]
+            if copied:
+                saved.dup2(ends[0], self.channel, False)
+                saved.dup2(ends[1], self.output, False)
+            for descriptor in ends:
+                saved.close(descriptor)
+            if copied:
+                break
+        channel.detach()
+        if pids[-1:] != [0]:
+            self.checkpoint.pid = 0
+            self._answer(nonce, number, ERROR if failed else OK, failed or " ".join(map(str, pids)))
+        elif self.checkpoint.branched():
+            self._wake()
+        else:
+            self._here()
 
     # --- one block -------------------------------------------------------------------------------------------------
 
@@ -190,8 +187,9 @@ class Worker:
         if self.armed:
             raise KeyboardInterrupt
 
-    def block(self, code: str) -> tuple[int, str]:
+    def block(self, number: int, code: str) -> tuple[int, str]:
         """Run one block; (kind of answer, the exception's type name)."""
+        self.count = number
         self._before()
         try:
             try:
@@ -215,6 +213,7 @@ class Worker:
         saved.dup2(self.output, 2)
         saved.signal(signal.SIGINT, self._interrupt)
         saved.mask(signal.SIG_SETMASK, ())
+        self._left()
         sys.setrecursionlimit(saved.recursion)
         if self.stdout.closed:
             self.raw = Output(spill_at=self.raw.spill_at, tail=self.raw.tail_size)
@@ -228,7 +227,6 @@ class Worker:
         sys.stdout = self.stdout
         sys.stderr = self.stderr
         sys.modules["__main__"] = self.module
-        self.count += 1
 
     def _after(self) -> None:
         self.saved.signal(signal.SIGINT, self._interrupt)
@@ -238,22 +236,18 @@ class Worker:
             self.raw.finish()
         except BaseException:  # closed or broken by the code: its output is what arrived
             pass
-        self._sweep()
 
-    def _sweep(self) -> None:
-        """Kill what the block forked and left; as subreaper this process also adopts the orphans."""
-        for _ in range(100):
-            try:
-                pid, _status = self.saved.waitpid(-1, os.WNOHANG)
-            except ChildProcessError:
-                return
-            if pid == 0:
-                for child in children():
-                    self.saved.kill(child, signal.SIGKILL)
-                try:
-                    self.saved.waitpid(-1, 0)
-                except ChildProcessError:
-                    return
+    def _left(self) -> bool:
+        """Reap what blocks forked and what has ended; whether some still run. Their end is the session's first process's work.
+
+        As subreaper this process also adopts the orphans.
+        """
+        try:
+            while self.saved.waitpid(-1, os.WNOHANG)[0]:
+                pass
+        except ChildProcessError:
+            return False
+        return True
 
     def _guarded(self, code: str) -> tuple[int, str]:
         try:
@@ -319,15 +313,6 @@ def describe(error: BaseException) -> str:
     if len(lines) > TRACEBACK_LINES:
         return "".join(lines[-TRACEBACK_LINES:])
     return ("Traceback (most recent call last):\n" if frames else "") + text
-
-
-def children() -> list[int]:
-    """Direct children; empty where there is no /proc and no namespace to read them from."""
-    return list_children()
-
-
-list_children: Callable[[], list[int]] = list
-"""Set by whoever knows how: see `_zygote`."""
 
 
 def seed_generators(seed: int) -> None:

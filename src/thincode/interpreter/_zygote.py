@@ -3,11 +3,11 @@
     client                 asks for sessions over one socket, then talks to each session directly
     └── supervisor         started by exec; ends everything when the client goes; runs nothing else
         └── zygote         imports and exercises the preload once; pid 1 of its namespace
-            └── root       one per session, pid 1 of its namespace: ends its session when told, or when the client goes
-                └── worker runs the blocks; a dormant copy of it may join it here
+            └── root       one per session, pid 1 of its namespace: see `_root`
+                └── worker runs the blocks; a dormant copy, and copies that go on beside it, may join it here
 
 A session's three descriptors go to the client: the channel (blocks and answers), the output (a memory file) and the
-reins (closing them ends the session; when the worker dies its root sends two bytes: by a signal or not, and which).
+reins (what its root is told and tells; closing them ends the session).
 """
 
 from __future__ import annotations
@@ -21,14 +21,15 @@ import select
 import signal
 import socket
 import sys
-import tempfile
 import traceback
 import warnings
 from dataclasses import dataclass
-from pathlib import Path
 
 from . import _isolation as isolation
+from . import _output
+from . import _root as root
 from . import _worker as worker
+from ._checkpoint import Checkpoint
 
 WARM_UP = {
     "numpy": "import numpy as m; m.linalg.solve(m.eye(3) + 1, m.ones(3)); m.random.default_rng(0).normal(size=3); "
@@ -104,8 +105,9 @@ class Zygote:
         os.environ.update(QUIET)
         self.address_space = self.procfs.address_space()
         # Made once and forked ready: what a session builds for itself costs it page faults.
-        self.worker = worker.Worker(self.top, self.top + 1, output_chars=self.orders.output_chars)
-        worker.list_children = self.descendants
+        self.worker = worker.Worker(
+            self.top, self.top + 1, output_chars=self.orders.output_chars, checkpoint=Checkpoint()
+        )
         sys.argv[:] = [""]
         sys.stdin = open(0, encoding="utf-8")  # noqa: SIM115 - /dev/null here and in every session
         sys.dont_write_bytecode = True
@@ -136,21 +138,12 @@ class Zygote:
         if self.own_pids >= 0:
             isolation.call("setns", self.own_pids, isolation.NEWPID)
 
-    def descendants(self) -> list[int]:
-        """What to kill for the caller's descendants to be gone."""
-        if self.own_pids >= 0:
-            return [-1]  # everything in the session's namespace except its first process and the caller
-        try:
-            return [int(pid) for pid in Path("/proc/thread-self/children").read_text().split()]
-        except OSError:
-            return []
-
     def fork(self) -> list[int]:
         """A new session; its channel, output and reins."""
         self.count += 1
         ours, theirs = socket.socketpair()
         reins, held = socket.socketpair()
-        output = memory_file(self.orders.limits["disk_mib"])
+        output = _output.memory_file()
         if isolation.LINUX:
             # The kernel then tells the client who wrote `ready`, in the client's own numbers.
             ours.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
@@ -165,7 +158,7 @@ class Zygote:
             raise
         if pid == 0:
             try:
-                Root(self, theirs.detach(), output, held.detach()).start()
+                root.Root(self, theirs.detach(), output, held.detach()).start()
             except BaseException:
                 traceback.print_exc()
             finally:
@@ -187,108 +180,6 @@ QUIET = {
     "LANG": "C.UTF-8",
 }
 """All a session finds in its environment."""
-
-
-def memory_file(disk_mib: int) -> int:
-    """A file of no name, in memory where there is such a thing."""
-    if hasattr(os, "memfd_create"):
-        return os.memfd_create("output", os.MFD_CLOEXEC)
-    with tempfile.TemporaryFile() as file:
-        return os.dup(file.fileno())
-
-
-class Root:
-    """The first process of a session: starts the worker, holds the reins, ends everything."""
-
-    def __init__(self, zygote: Zygote, channel: int, output: int, reins: int) -> None:
-        self.zygote, self.channel, self.output, self.reins = zygote, channel, output, reins
-
-    def start(self) -> None:
-        zygote, proc = self.zygote, self.zygote.procfs
-        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-        isolation.close_all_but(
-            [self.channel, self.output, self.reins, *([proc.descriptor] if proc.descriptor >= 0 else [])]
-        )
-        limits = zygote.orders.limits
-        scratch = zygote.scratch
-        if zygote.shared.get("file system") != "on":
-            scratch = f"{zygote.scratch}/{zygote.count}"
-            Path(scratch).mkdir(parents=True, exist_ok=True)
-        report = isolation.enter_session(proc, zygote.shared, scratch, limits["disk_mib"])
-        os.chdir(scratch)
-        tempfile.tempdir = os.environ["HOME"] = scratch
-        pid = os.fork()
-        if pid == 0:
-            try:
-                self.become_worker(report)
-            finally:
-                os._exit(70)  # without a word: what this process writes now would be taken for the block's output
-        os.close(self.channel)
-        os.close(self.output)
-        self.hold(pid)
-
-    def become_worker(self, report: isolation.Report) -> None:
-        """Isolate, move our descriptors out of the way of code that closes the low ones, serve; never returns."""
-        orders = self.zygote.orders
-        top = self.zygote.top
-        channel, output = os.dup2(self.channel, top, False), os.dup2(self.output, top + 1, False)
-        null = os.open("/dev/null", os.O_RDONLY)
-        os.dup2(null, 0)
-        os.dup2(output, 1)
-        os.dup2(output, 2)
-        isolation.close_all_but([channel, output])
-        own = report.get("own namespaces") == "on"
-        space = self.zygote.address_space
-        isolation.enter_worker(report, orders.limits, address_space=space, own_counter=own)
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-        gc.enable()
-        ready = json.dumps({"pid": os.getpid(), "layers": report}).encode()
-        self.zygote.worker.serve(ready)
-
-    def hold(self, pid: int) -> None:
-        """Say when the worker has died; end the session when the client lets go or is gone."""
-        signal.signal(signal.SIGCHLD, lambda *_: None)
-        wake_read, wake_write = os.pipe()
-        os.set_blocking(wake_write, False)
-        signal.set_wakeup_fd(wake_write, warn_on_full_buffer=False)
-        told = False
-        while True:
-            ended = None if told else how_it_ended(pid)
-            if ended is not None:
-                os.write(self.reins, ended)
-                told = True
-            readable, _, _ = select.select([self.reins, wake_read], [], [])
-            if wake_read in readable:
-                os.read(wake_read, 4096)
-            if self.reins in readable:
-                self.kill_rest()
-                os._exit(0)
-
-    def kill_rest(self) -> None:
-        """Kill every process of the session; the first one of a namespace could leave that to the kernel."""
-        for _ in range(100):
-            for child in self.zygote.descendants():
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(child, signal.SIGKILL)
-            try:
-                os.waitpid(-1, 0)
-            except ChildProcessError:
-                return
-
-
-def how_it_ended(pid: int) -> bytes | None:
-    """Two bytes: whether a signal ended a child, and the signal or the exit status; None while it lives.
-
-    The child is not reaped: while the client may still signal it, its number must not pass to another process.
-    """
-    if not hasattr(os, "waitid"):  # macOS before Python 3.13
-        ended, status = os.waitpid(pid, os.WNOHANG)
-        code = os.waitstatus_to_exitcode(status)
-        return bytes([code < 0, abs(code) & 0xFF]) if ended else None
-    found = os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
-    if found is None:
-        return None
-    return bytes([found.si_code in (os.CLD_KILLED, os.CLD_DUMPED), found.si_status & 0xFF])
 
 
 def run(orders: Orders, procfs: isolation.Procfs, shared: isolation.Report, scratch: str) -> None:

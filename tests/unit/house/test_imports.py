@@ -110,12 +110,13 @@ def test_relative_imports_are_resolved(tmp_path: Path) -> None:
     assert expected <= set(imports_of(path, package="x.y.z"))
 
 
-def test_the_worker_is_standard_library_only() -> None:
-    path = SOURCE / "interpreter" / "_worker.py"
-    if not path.exists():
-        pytest.skip("there is no worker yet")
-    foreign = {name.partition(".")[0] for name in imports_of(path, package="thincode.interpreter")}
-    assert foreign - set(sys.stdlib_module_names) == set()
+def test_what_shares_a_process_with_blocks_is_standard_library_only() -> None:
+    files = ("_worker", "_streams", "_checkpoint")
+    ours = {f"thincode.interpreter.{name}" for name in files}
+    for name in files:
+        names = imports_of(SOURCE / "interpreter" / f"{name}.py", package="thincode.interpreter")
+        foreign = {found for found in names if not any(found.startswith(own) for own in ours)}
+        assert {found.partition(".")[0] for found in foreign} - set(sys.stdlib_module_names) == set()
 
 
 def test_the_public_names_are_there() -> None:
