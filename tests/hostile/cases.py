@@ -30,7 +30,7 @@ LIMITS = Limits(
 
 @dataclass(frozen=True)
 class Case:
-    """One block that follows `canary = 41`; afterwards the session must answer, with its names where `kept`."""
+    """One block that follows `canary = 41`; afterwards the session must answer, with its names."""
 
     code: str
     status: str = "ok"
@@ -39,8 +39,6 @@ class Case:
     """Must stand in the output."""
     hides: str = "@@LEAK@@"
     """Must not stand in the output."""
-    kept: bool | None = True
-    """None: either may happen."""
     then: dict[str, str | None] = field(default_factory=dict)
     """Further blocks, and the exact output of each; None: any."""
 
