@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 from thincode.engines import Context, Sampling
 from thincode.engines.scripted import ScriptedEngine
 from thincode.errors import InfrastructureError, TooManyLostError
-from thincode.interpreter import BlockResult, Interpreter, Limits, Status, open_interpreter
+from thincode.interpreter import BlockResult, Interpreter, Status
 from thincode.rollout import Budget, Schedule
 from thincode.rollout.crowd import Crowd, LoopThread, LostCount
 from thincode.rollout.episode import Ask, Setting
@@ -19,21 +17,6 @@ from thincode.trajectory.formats import build
 
 FORMAT = build(kind("thincode.trajectory.formats", "thinc", instruction=""))
 ASKS = [Ask(Address(1, "test", 0, f"p{number}", 0), f"{number} * 7?") for number in range(10)]
-
-
-@pytest.fixture(scope="module")
-def loop() -> Iterator[LoopThread]:
-    with LoopThread() as thread:
-        yield thread
-
-
-@pytest.fixture(scope="module")
-def interpreter(loop: LoopThread) -> Iterator[Interpreter]:
-    opened = open_interpreter(
-        kind("thincode.interpreter.backends", "python", preload=[]), limits=Limits(cpu_s=1.0, wall_s=10.0)
-    )
-    yield opened
-    loop.call(opened.close())
 
 
 def say(context: Context) -> str:

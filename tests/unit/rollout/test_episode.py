@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import numpy as np
 import pytest
 
 from thincode.engines import Context, Sampling
 from thincode.engines.scripted import ScriptedEngine
-from thincode.interpreter import BlockResult, Interpreter, Limits, Status, open_interpreter
+from thincode.interpreter import BlockResult, Interpreter, Status
 from thincode.rollout import Budget
 from thincode.rollout.crowd import LoopThread
 from thincode.rollout.episode import CALLS_SPENT, Ask, Setting, run
@@ -22,21 +22,6 @@ from thincode.trajectory.tokens import loss_mask
 
 FORMAT: Format = build(kind("thincode.trajectory.formats", "thinc", instruction=""))
 ADDRESS = Address(1, "test", 0, "p", 0)
-
-
-@pytest.fixture(scope="module")
-def loop() -> Iterator[LoopThread]:
-    with LoopThread() as thread:
-        yield thread
-
-
-@pytest.fixture(scope="module")
-def interpreter(loop: LoopThread) -> Iterator[Interpreter]:
-    opened = open_interpreter(
-        kind("thincode.interpreter.backends", "python", preload=[]), limits=Limits(cpu_s=1.0, wall_s=10.0)
-    )
-    yield opened
-    loop.call(opened.close())
 
 
 @pytest.fixture(scope="module")
