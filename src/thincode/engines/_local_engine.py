@@ -169,9 +169,10 @@ class LocalEngine:
         """One token for each row at work, and one forward for the rows with much to feed."""
         self._seat()
         self._close_ranks()
-        long = [row for row in self._at_work() if len(row.ids) - row.fed > _SHORT]
+        long = self._borrow([row for row in self._at_work() if len(row.ids) - row.fed > _SHORT])
         if long and self._prefill_is_due(long):
             self._prefill(long)
+            self._borrow(long)
         short = [row for row in self._at_work() if len(row.ids) - row.fed <= _SHORT]
         if short:
             self._advance(short)
@@ -222,9 +223,23 @@ class LocalEngine:
                 if row is not None:
                     row.place = place
 
+    def _borrow(self, rows: list[Row]) -> list[Row]:
+        """Copy what a neighbor has computed already: samples of one problem share its prompt. Returns who found no neighbor."""
+        lenders = {row.prompt: row for row in self._seats if row is not None and row.has_fed_prompt}
+        borrowing = [(row, lenders[row.prompt]) for row in rows if row.fed == 0 and row.prompt in lenders]
+        if borrowing:
+            length = max(len(row.prompt) for row, _ in borrowing) - 1
+            self._cache.copy(
+                [_place(lender) for _, lender in borrowing], [_place(row) for row, _ in borrowing], length=length
+            )
+        for row, _ in borrowing:
+            row.fed = len(row.prompt) - 1
+        return [row for row in rows if row.fed == 0 or len(row.ids) - row.fed > _SHORT]
+
     def _prefill(self, rows: list[Row]) -> None:
-        """Feed rows with much to feed all but their last id, in chunks; rows of like length together."""
-        rows = sorted(rows, key=lambda row: (row.fed - len(row.ids), _place(row)))
+        """Feed rows with much to feed all but their last id, in chunks; rows of like length together, each prompt once."""
+        first_of = {row.prompt if row.fed < len(row.prompt) - 1 else id(row): row for row in sorted(rows, key=_fed)}
+        rows = sorted(first_of.values(), key=lambda row: (row.fed - len(row.ids), _place(row)))
         columns = min(len(rows[0].ids) - 1 - rows[0].fed, _PREFILL_TOKENS)
         rows = rows[: max(1, _PREFILL_TOKENS // columns)]
         chunks = [row.ids[row.fed : min(row.fed + columns, len(row.ids) - 1)] for row in rows]
@@ -316,6 +331,10 @@ class LocalEngine:
 
 def _at_work(row: Row) -> bool:
     return row.request is not None and row.request.live
+
+
+def _fed(row: Row) -> int:
+    return row.fed
 
 
 def _place(row: Row) -> int:

@@ -69,11 +69,19 @@ class Row:
     """What the torch thread knows of a voice: the ids that stand, and how many of them are in the cache."""
 
     ids: list[int] = field(default_factory=list)
+    prompt: tuple[int, ...] = ()
+    """The ids of its first request; rows with the same prompt compute it once."""
     fed: int = 0
     """The first `fed` ids are in the cache; at least one is left to feed while a request waits."""
     place: int | None = None
     """Row of the cache."""
     request: Request | None = None
+
+    @property
+    def has_fed_prompt(self) -> bool:
+        """Whether another row may copy the prompt's keys and values from this one."""
+        needed = len(self.prompt) - 1
+        return 0 < needed <= self.fed and tuple(self.ids[:needed]) == self.prompt[:needed]
 
     def take(self, request: Request) -> None:
         """Continue from the request's ids, keeping the longest common prefix of the cache.
@@ -85,6 +93,7 @@ class Row:
             pairs = enumerate(zip(common, request.ids, strict=False))
             self.fed = next((i for i, (old, new) in pairs if old != new), min(len(common), len(request.ids)))
         self.fed = min(self.fed, len(request.ids) - 1)
+        self.prompt = self.prompt or tuple(request.ids)
         self.ids = request.ids
         self.request = request
 

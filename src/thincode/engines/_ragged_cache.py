@@ -92,6 +92,12 @@ class RaggedLayer(CacheLayerMixin):  # type: ignore[misc]
         for slab in (self.keys, self.values):
             slab[to, :, :length] = slab[source, :, :length]
 
+    def copy(self, source: torch.Tensor, target: torch.Tensor, length: int) -> None:
+        """Write the first `length` positions of the rows `source` over those of the rows `target`, pairwise."""
+        self.lazy_initialization(self.keys, self.values)
+        for slab in (self.keys, self.values):
+            slab[target, :, :length] = slab[source, :, :length]
+
     def clear(self) -> None:
         """Give the memory back."""
         self.keys = self.values = None
@@ -143,12 +149,23 @@ class RaggedCache(Cache):  # type: ignore[misc]
         window.rows = torch.tensor(listed, device=self._device)[:, None]
         window.positions = position_BC
         window.length = _round_up(longest, _READ_STEP)
-        needed = max(listed) + 1
-        if needed > window.rows_held:
-            window.rows_held = min(max(needed, 2 * window.rows_held, 8), max(self._most_rows, needed))
+        self._hold(max(listed) + 1)
         if window.length > window.length_held:
             window.length_held = _round_up(max(window.length, window.length_held * 3 // 2), _LENGTH_STEP)
         return window.mask()
+
+    def _hold(self, rows: int) -> None:
+        """Ask the slabs for at least so many rows."""
+        held = self.window.rows_held
+        if rows > held:
+            self.window.rows_held = min(max(rows, 2 * held, 8), max(self._most_rows, rows))
+
+    def copy(self, source: Sequence[int], target: Sequence[int], *, length: int) -> None:
+        """Give the rows `target` the first `length` positions of the rows `source`, pairwise."""
+        self._hold(max(target) + 1)
+        source_N, target_N = torch.tensor(source, device=self._device), torch.tensor(target, device=self._device)
+        for layer in self.layers:
+            layer.copy(source_N, target_N, length)
 
     def swap(self, one: Sequence[int], other: Sequence[int], *, length: int) -> None:
         """Exchange the rows `one` with the rows `other`, pairwise, up to `length` positions."""

@@ -197,6 +197,41 @@ def test_a_voice_may_be_asked_to_go_back() -> None:
         assert sink.ids == greedy_by_hand(model, ids, 6)
 
 
+@pytest.mark.parametrize("schedule", ["overlapped", "deterministic"])
+def test_samples_of_one_problem_compute_its_prompt_once(schedule: str) -> None:
+    model = tiny_model("qwen3", vocabulary=VOCABULARY)
+    engine, prompt, sinks = (
+        opened(model=model, schedule=schedule, rows=3),
+        list(range(40)),
+        [Listener() for _ in range(8)],
+    )
+    columns: list[int] = []
+    watch = model.register_forward_pre_hook(
+        lambda _, __, given: columns.append(given["input_ids"].numel()), with_kwargs=True
+    )
+
+    async def group() -> None:
+        voices = [await engine.voice(address(sample)) for sample in range(len(sinks))]
+
+        async def one(sample: int) -> None:
+            await voices[sample].generate(
+                context(prompt), sink=sinks[sample], sampling=Sampling(), max_tokens=5 + sample, seed=sample
+            )
+            await voices[sample].close()
+
+        await asyncio.gather(*map(one, range(len(sinks))))
+
+    drive(engine, group())
+    watch.remove()
+    assert max(columns) == len(prompt) - 1  # one row's prompt in the one prefill, and afterwards a column a row
+    assert sorted(columns)[-2] <= 3
+    for sink in sinks:
+        with torch.no_grad():
+            logits = model(torch.tensor([prompt + sink.ids])).logits[0, len(prompt) - 1 : -1]
+        expected = logits.log_softmax(-1).gather(1, torch.tensor(sink.ids)[:, None])[:, 0]
+        torch.testing.assert_close(torch.tensor(sink.logprobs), expected, atol=1e-4, rtol=1e-4)
+
+
 def test_a_cancelled_episode_frees_its_row() -> None:
     engine, sink = opened(rows=1), Listener()
 
