@@ -1,39 +1,12 @@
-"""How rows of outside data are read: JSONL lines, nested fields, answers as text."""
+"""How rows of outside data are read: nested fields, answers as text."""
 
 from __future__ import annotations
 
-import json
 import math
 import re
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
-from ...errors import DataError
-
 HAN_AND_KANA = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af]")
-
-
-def jsonl_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Line number and object of each line; blank lines are passed over.
-
-    Raises:
-        DataError: a line is no JSON object (file and line named).
-    """
-    with path.open("rb") as file:
-        for number, line in enumerate(file, start=1):
-            if not line.strip():
-                continue
-            try:
-                row = json.loads(line.decode("utf-8-sig" if number == 1 else "utf-8"))
-            except ValueError as error:
-                shown = line[:80].decode("utf-8", "replace").strip()
-                raise DataError(
-                    f"{path}:{number}: not JSON ({error}): {shown!r}; each line must be one JSON object in UTF-8"
-                ) from None
-            if not isinstance(row, dict):
-                raise DataError(f"{path}:{number}: found {str(row)[:80]!r}; each line must be one JSON object")
-            yield number, row
 
 
 def field_at(row: Any, path: str) -> Any:

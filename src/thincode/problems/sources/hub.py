@@ -20,10 +20,11 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
+from ... import _jsonl
 from ...errors import DataError, MissingExtraError, RecipeError
 from ...settings import settings
 from .. import Problem
-from ._rows import answer_text, field_at, is_english, is_positive_integer, jsonl_rows
+from ._rows import answer_text, field_at, is_english, is_positive_integer
 
 
 @dataclass(frozen=True)
@@ -260,7 +261,7 @@ def _local_rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
         if file.suffix == ".parquet":
             yield from _parquet_rows(file)
         elif file.suffix in (".jsonl", ".json"):
-            yield from ((f"{file}:{number}", row) for number, row in jsonl_rows(file))
+            yield from ((f"{file}:{number}", row) for number, row in _jsonl.read(file))
         else:
             raise DataError(f"{file}: neither .parquet nor .jsonl; convert it to one of them")
 

@@ -8,10 +8,11 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
+from ... import _jsonl
 from ...errors import DataError
 from ...settings import settings
 from .. import Problem
-from ._rows import answer_text, field_at, jsonl_rows
+from ._rows import answer_text, field_at
 
 
 @settings
@@ -42,7 +43,7 @@ def load(settings: Settings) -> Sequence[Problem]:
         raise DataError(f"{settings.path}: no such file; problems are read from a JSONL file, one object a line")
     problems: list[Problem] = []
     places: dict[str, int] = {}
-    for number, row in jsonl_rows(settings.path):
+    for number, row in _jsonl.read(settings.path):
         problem = _problem(settings, row, number)
         if problem.id in places:
             raise DataError(

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Protocol, cast
 
 from ...settings import Kind
-from .. import Segment
+from .. import Segment, SegmentKind
 
 
 @dataclass(frozen=True)
@@ -72,6 +72,12 @@ class Format(Protocol):
 
     def notice(self, words: str) -> Insertion:
         """What goes in when the driver has something to say."""
+
+    def piece(self, kind: SegmentKind, content: str) -> str:
+        """A segment's text, markers and all, from nothing but its content; for transcripts that come in pieces.
+
+        The content goes in as it is: what might forge structure in it stays.
+        """
 
     def segments(self, turn: str, *, call: Call | None, first: bool, last: bool) -> list[Segment]:
         """The model's text of one turn as segments whose texts join to `turn[:call.end] + call.missing` (or `turn`).

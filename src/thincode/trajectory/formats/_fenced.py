@@ -132,6 +132,13 @@ class Fenced:
     def notice(self, words: str) -> Insertion:
         return Insertion(f"{FENCE}{self.notice_tag}\n", harmless(words), f"\n{FENCE}\n")
 
+    def piece(self, kind: SegmentKind, content: str) -> str:
+        tags = {SegmentKind.OUTPUT: self.output_tag, SegmentKind.NOTICE: self.notice_tag}
+        if self.tags:
+            tags[SegmentKind.CODE] = self.tags[0]
+        tag = tags.get(kind)
+        return content if tag is None else f"{FENCE}{tag}\n{content}\n{FENCE}\n"
+
     def segments(self, turn: str, *, call: Call | None, first: bool, last: bool) -> list[Segment]:
         text = turn if call is None else turn[: call.end] + call.missing
         found: list[Segment] = []
