@@ -7,6 +7,7 @@ promise: it measures nothing. Every figure on it stands in the run folder.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from ._page import write
@@ -14,12 +15,12 @@ from ._page import write
 __all__ = ["build"]
 
 
-def build(folder: Path, out: Path | None = None, *, limit_bytes: int = 12_000_000) -> Path:
-    """Write the page of a run.
+def build(folder: Path | Sequence[Path], out: Path | None = None, *, limit_bytes: int = 45_000_000) -> Path:
+    """Write the page of a run, or of several beside each other.
 
     Args:
-        folder: a run folder: of a pipeline, or of one of its steps (then the page says what is not there).
-        out: the file to write; `report.html` inside `folder` if None.
+        folder: a run folder: of a pipeline, or of one of its steps (then the page says what is not there); or several.
+        out: the file to write; `report.html` inside the (first) folder if None.
         limit_bytes: bytes of trajectories on the page; above it they are sampled, the same problems at every
             checkpoint, and the page says so.
 
@@ -30,4 +31,5 @@ def build(folder: Path, out: Path | None = None, *, limit_bytes: int = 12_000_00
         RunFolderError: no such folder, or nothing of a run in it.
         DataError: a file in it can't be read (file and line named).
     """
-    return write(Path(folder), None if out is None else Path(out), limit_bytes=limit_bytes)
+    folders = [folder] if isinstance(folder, (str, Path)) else folder
+    return write([Path(one) for one in folders], None if out is None else Path(out), limit_bytes=limit_bytes)

@@ -6,9 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from markupsafe import Markup
-
-from ._charts import Mark, Series, compact, percent
+from ._charts import Chart, Mark, Series, compact, percent, points
 from ._read import Checkpoint, Figure, Run
 
 
@@ -35,7 +33,7 @@ class Plot:
     """A chart with its caption."""
 
     title: str
-    svg: Markup
+    chart: Chart
     caption: str = ""
 
 
@@ -111,8 +109,7 @@ def gain(figure: Figure) -> Cell:
     def signed(value: float | None) -> str:
         if value is None:
             return "undefined"
-        text = f"{100 * value:.1f}" if not figure.unit else compact(value)
-        return f"+{text}" if value > 0 else text.replace("-", "−")
+        return points(value) if not figure.unit else compact(value)
 
     sure = figure.low is not None and figure.high is not None
     unit = figure.unit or "points"

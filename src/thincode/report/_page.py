@@ -19,33 +19,45 @@ from markupsafe import Markup
 
 from .. import atomic
 from ..runlog import duration
-from ..settings import read_yaml, write_yaml
-from ._figures import Cell, Table
-from ._read import Run, read_run
-from ._records import Shelf, read_shelves
+from ..settings import write_yaml
+from ._math import Formulas
+from ._published import published
+from ._read import Run, read_runs
+from ._records import Shelf, places, read_shelves
 from ._sections import build_sections, environment_rows, time_split
 
+SCRIPTS = ("page.js", "reader.js", "browser.js")
 
-def write(folder: Path, out: Path | None, *, limit_bytes: int) -> Path:
+
+def write(folders: Sequence[Path], out: Path | None, *, limit_bytes: int) -> Path:
     """See `thincode.report.build`."""
-    run = read_run(folder)
-    shelves = read_shelves(folder, run.checkpoints, limit_bytes=limit_bytes)
-    target = out or folder / "report.html"
+    run = read_runs(folders)
+    formulas = Formulas()
+    shelves = read_shelves(places(folders, run.checkpoints), formulas, limit_bytes=limit_bytes)
+    target = out or folders[0] / "report.html"
     # A lone surrogate in a name must not cost the page.
-    atomic.write_bytes(target, render(run, shelves).encode("utf-8", "replace"))
+    atomic.write_bytes(target, render(run, shelves, formulas).encode("utf-8", "replace"))
     return target
 
 
-def render(run: Run, shelves: Sequence[Shelf]) -> str:
-    """The whole page as text."""
+def render(run: Run, shelves: Sequence[Shelf], formulas: Formulas, *, live: str = "") -> str:
+    """The whole page as text.
+
+    Args:
+        run: what sections show.
+        shelves: trajectories; on a page that is served, rows without their segments.
+        formulas: of these trajectories.
+        live: what `version` of the server says now; empty for a page that stands alone.
+    """
     import jinja2
 
     page = resources.files(__package__) / "page"
-    style, script = ((page / name).read_text(encoding="utf-8") for name in ("style.css", "page.js"))
+    style, *scripts = ((page / name).read_text(encoding="utf-8") for name in ("style.css", *SCRIPTS))
     environment = jinja2.Environment(
         autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined
     )
     template = environment.from_string((page / "page.html.j2").read_text(encoding="utf-8"))
+    settings = {"labels": {shelf.key: shelf.label for shelf in shelves}, "live": live}
     return template.render(
         run=run,
         facts=facts(run),
@@ -53,14 +65,16 @@ def render(run: Run, shelves: Sequence[Shelf]) -> str:
         time=time_split(run),
         shelves=shelves,
         sampled=sum(len(s.rows) for s in shelves) < sum(s.total for s in shelves),
-        published=published(),
+        live=live,
+        published=published(run),
         recipe=write_yaml(dict(run.recipe)) if run.recipe else "",
         environment=environment_rows(run.environment),
-        policy=policy(style=style, script=script),
+        policy=policy(style=style, scripts=scripts, live=bool(live)),
         style=Markup(style),
-        script=Markup(script),
+        scripts=[Markup(script) for script in scripts],
         data=Markup(inert_json([row for shelf in shelves for row in shelf.rows])),
-        labels=Markup(inert_json({shelf.key: shelf.label for shelf in shelves})),
+        formulas=Markup(inert_json(formulas.trees)),
+        settings=Markup(inert_json(settings)),
     )
 
 
@@ -70,13 +84,15 @@ def inert_json(value: Any) -> str:
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
-def policy(*, style: str, script: str) -> str:
-    """A Content-Security-Policy that allows these two texts and nothing else."""
+def policy(*, style: str, scripts: Sequence[str], live: bool = False) -> str:
+    """A Content-Security-Policy that allows these texts and nothing else; a served page may ask its own server."""
 
     def source(text: str) -> str:
         return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
-    return f"default-src 'none'; script-src {source(script)}; style-src {source(style)}; base-uri 'none'; form-action 'none'"
+    allowed = " ".join(source(script) for script in scripts)
+    connect = "connect-src 'self'; " if live else ""
+    return f"default-src 'none'; script-src {allowed}; style-src {source(style)}; {connect}base-uri 'none'; form-action 'none'"
 
 
 def facts(run: Run) -> list[tuple[str, str]]:
@@ -96,27 +112,7 @@ def facts(run: Run) -> list[tuple[str, str]]:
     found = {name: next(run.facts(*keys), "") for name, keys in wanted.items()}
     if not found["Started"] and run.begun:
         found["Started"] = f"{run.begun:%Y-%m-%d %H:%M} UTC, by the date of the recipe file"
+    found["Commit"] = found["Commit"][:12]
     total = sum(run.timing.values())
     rows = {"Started": found.pop("Started"), "Took": duration(total) if total else "", **found}
     return [(name, value) for name, value in rows.items() if value]
-
-
-def published() -> list[tuple[str, str, Table]]:
-    """(title, source and protocol, table) of each table of published figures."""
-    path = resources.files("thincode") / "recipes" / "published.yaml"
-    raw = read_yaml(path.read_text(encoding="utf-8"), place="published.yaml")
-    tables = []
-    for table in raw["tables"]:
-        rows = [
-            (row["system"], [Cell("–" if value is None else str(value)) for value in row["values"]])
-            for row in table["rows"]
-        ]
-        notes = "; ".join(f"{row['system']}: {row['note']}" for row in table["rows"] if "note" in row)
-        tables.append(
-            (
-                table["title"],
-                f"{table['source']}. {table['protocol']}.",
-                Table(["System", *table["columns"]], rows, notes),
-            )
-        )
-    return tables

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -161,6 +161,40 @@ def read_run(folder: Path) -> Run:
     )
 
 
+def read_runs(folders: Sequence[Path]) -> Run:
+    """One run, or several beside each other: then checkpoints, curves and gains carry the name of their folder.
+
+    Raises:
+        RunFolderError: a folder is missing, has nothing of a run in it, or two have one name.
+        DataError: a file is not what its name says.
+    """
+    runs = [read_run(folder) for folder in folders]
+    if len(runs) == 1:
+        return runs[0]
+    names = [folder.resolve().name for folder in folders]
+    if len(set(names)) < len(names):
+        raise RunFolderError(f"two run folders are called {max(names, key=names.count)}; name folders that differ")
+    named = dict(zip(names, runs, strict=True))
+    return replace(
+        runs[0],
+        name=" and ".join(names),
+        recipe={name: run.recipe for name, run in named.items()},
+        environment={name: run.environment for name, run in named.items()},
+        timing={},
+        funnel=next((run.funnel for run in runs if run.funnel), {}),
+        curves=[replace(curve, name=f"{name} {curve.name}") for name, run in named.items() for curve in run.curves],
+        checkpoints=[
+            replace(c, key=f"{name}/{c.key}", label=name if len(run.checkpoints) == 1 else f"{name} {c.label}")
+            for name, run in named.items()
+            for c in run.checkpoints
+        ],
+        comparisons={
+            f"{name} {where}".strip(): found for name, run in named.items() for where, found in run.comparisons.items()
+        },
+        missing=[name for name in runs[0].missing if all(name in run.missing for run in runs)],
+    )
+
+
 def _written_at(path: Path) -> datetime | None:
     return datetime.fromtimestamp(path.stat().st_mtime, UTC) if path.is_file() else None
 
@@ -252,7 +286,9 @@ def _checkpoint(folder: Path) -> Checkpoint:
 
 
 def label(name: str) -> str:
-    """`2-rl-1` → `RL 1`."""
+    """`2-rl-1` → `RL 1`; `evaluate/2-rl-1` → `Evaluate RL 1`."""
+    if "/" in name:
+        return " ".join(label(part) for part in name.split("/") if part)
     name = re.sub(r"^\d+-", "", name)
     known = {"sft": "SFT", "rl": "RL"}
     words = [known.get(word, word) for word in name.replace("_", "-").split("-") if word]

@@ -1,4 +1,4 @@
-"""Trajectories → rows of the page's browser: short keys, one entry a segment, spans to mark."""
+"""Trajectories → rows of the page's browser: what filters ask for, one entry a segment, spans to mark."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..trajectory import Segment, SegmentKind, store
+from ..trajectory import BlockStatus, Segment, SegmentKind, store
+from ._math import Formulas
 from ._read import Checkpoint, is_number, label
 
 LIMIT_CHARS = 40_000
@@ -25,41 +26,67 @@ Spans = Mapping[tuple[str, int], Sequence[Mapping[str, Any]]]
 
 
 @dataclass(frozen=True)
+class Place:
+    """Where records of one checkpoint, or of a training loop, lie."""
+
+    key: str
+    label: str
+    folder: Path
+    spans: Spans | None = None
+    """What grounds the answers; None where nobody measured it."""
+    loop: bool = False
+    """Records of training, not of an evaluation."""
+
+
+@dataclass(frozen=True)
 class Shelf:
-    """The trajectories of one checkpoint that are on the page."""
+    """The trajectories of one place that are on the page."""
 
     key: str
     label: str
     total: int
-    rows: Sequence[Mapping[str, Any]]
+    rows: Sequence[dict[str, Any]]
     unread_bytes: int = 0
     """Size of records that were left unread; `total` is not known then."""
 
 
-def read_shelves(folder: Path, checkpoints: Sequence[Checkpoint], *, limit_bytes: int) -> list[Shelf]:
-    """Trajectories of every checkpoint, and those of the loops where they are kept; at most `limit_bytes` in all."""
-    places = [(c.key, c.label, c.folder, _spans(c.details)) for c in checkpoints]
+def places(folders: Sequence[Path], checkpoints: Sequence[Checkpoint]) -> list[Place]:
+    """Where trajectories are: every checkpoint, and the loops where they are kept."""
+    found = [Place(c.key, c.label, c.folder, _spans(c.details)) for c in checkpoints]
     known = {c.folder for c in checkpoints}
-    places += [(n, f"{label(n)} (training)", folder / n, {}) for n in ("distill", "rl") if folder / n not in known]
-    places = [place for place in places if (place[2] / store.LOG).is_file()]
+    for folder in folders:
+        run = f"{folder.resolve().name}/" if len(folders) > 1 else ""
+        for name in ("distill", "rl"):
+            if folder / name not in known:
+                found.append(
+                    Place(run + name, f"{run.replace('/', ' ')}{label(name)} (training)", folder / name, loop=True)
+                )
+    return [place for place in found if (place.folder / store.LOG).is_file()]
+
+
+def read_shelves(where: Sequence[Place], formulas: Formulas, *, limit_bytes: int) -> list[Shelf]:
+    """Trajectories of every place; at most `limit_bytes` in all."""
     shelves, left = [], limit_bytes
-    for index, (key, name, where, spans) in enumerate(places):
-        size = (where / store.LOG).stat().st_size
-        if size > LIMIT_READ and where not in known:
-            shelves.append(Shelf(key, name, 0, (), size))
+    for index, place in enumerate(where):
+        size = (place.folder / store.LOG).stat().st_size
+        if size > LIMIT_READ and place.loop:
+            shelves.append(Shelf(place.key, place.label, 0, (), size))
             continue
-        shelf = _shelf(key, name, where, spans, left // (len(places) - index))
+        shelf = _shelf(place, left // (len(where) - index))
         left -= sum(len(json.dumps(row)) for row in shelf.rows)
         shelves.append(shelf)
+    for shelf in shelves:
+        for row in shelf.rows:
+            set_formulas(row, formulas)
     return shelves
 
 
-def _shelf(key: str, name: str, folder: Path, spans: Spans, limit_bytes: int) -> Shelf:
+def _shelf(place: Place, limit_bytes: int) -> Shelf:
     """Keep the records whose problem hashes lowest, so that every checkpoint shows the same problems."""
     heap: list[tuple[int, int, int, dict[str, Any]]] = []
     size = total = 0
-    for index, record in enumerate(store.read(folder, ids=False)):
-        row = _row(record, key, spans)
+    for index, record in enumerate(store.read(place.folder, ids=False)):
+        row = row_of(record, place)
         total += 1
         digest = hashlib.blake2b(f"{row['p']}\0{row['n']}".encode("utf-8", "replace"), digest_size=6).digest()
         weight = len(json.dumps(row))
@@ -67,10 +94,11 @@ def _shelf(key: str, name: str, folder: Path, spans: Spans, limit_bytes: int) ->
         size += weight
         while size > limit_bytes and heap:
             size -= heapq.heappop(heap)[2]
-    return Shelf(key, name, total, [row for _, _, _, row in sorted(heap, key=lambda item: item[1])])
+    return Shelf(place.key, place.label, total, [row for _, _, _, row in sorted(heap, key=lambda item: item[1])])
 
 
-def _row(record: store.Record, shelf: str, spans: Spans) -> dict[str, Any]:
+def row_of(record: store.Record, place: Place) -> dict[str, Any]:
+    """One trajectory: who and what it is, what filters ask for, and its segments under `s`."""
     one, notes = record.trajectory, record.annotations
     address = one.address
     grade, tags, reward = (notes.get(key) for key in ("grade", "tags", "reward"))
@@ -78,9 +106,11 @@ def _row(record: store.Record, shelf: str, spans: Spans) -> dict[str, Any]:
     reward = reward.get("total") if isinstance(reward, Mapping) else reward
     segments = [_segment(part) for part in one.segments]
     _mark_answer(segments, one.answer)
-    _mark_grounds(segments, spans.get((address.problem, address.sample), ()))
+    grounds = (place.spans or {}).get((address.problem, address.sample))
+    _mark_grounds(segments, grounds or ())
+    blocks = [part.block for part in one.segments if part.block is not None]
     return {
-        "c": shelf,
+        "c": place.key,
         "g": address.stage,
         "e": address.step,
         "p": address.problem,
@@ -93,8 +123,31 @@ def _row(record: store.Record, shelf: str, spans: Spans) -> dict[str, Any]:
         "end": str(one.end),
         "t": {str(key): str(value) for key, value in tags.items()} if isinstance(tags, Mapping) else {},
         "r": reward if is_number(reward) else None,
+        "k": len(blocks),
+        "x": sum(block.status is not BlockStatus.OK for block in blocks),
+        "gr": None if place.spans is None or one.answer is None else grounds is not None,
+        "tk": _tokens(one.segments),
         "s": segments,
     }
+
+
+def set_formulas(row: dict[str, Any], formulas: Formulas) -> None:
+    """Find the formulas of a row's question and prose; their places stand under `z`."""
+    if found := formulas.find(row["q"]):
+        row["z"] = found
+    for part in row["s"]:
+        if part["k"] not in (SegmentKind.CODE, SegmentKind.OUTPUT) and (found := formulas.find(part["x"])):
+            part["z"] = found
+
+
+def _tokens(segments: Sequence[Segment]) -> list[int] | None:
+    """Tokens the model wrote, and tokens that were inserted; None where the text was never encoded."""
+    counts = {False: 0, True: 0}
+    for part in segments:
+        if part.start is None or part.end is None:
+            return None
+        counts[part.kind in INSERTED] += part.end - part.start
+    return [counts[False], counts[True]]
 
 
 def _segment(part: Segment) -> dict[str, Any]:
@@ -102,6 +155,8 @@ def _segment(part: Segment) -> dict[str, Any]:
     found: dict[str, Any] = {"k": str(part.kind), "x": text}
     if part.kind in INSERTED:
         found["w"] = INSERTED[part.kind]
+    if part.start is not None and part.end is not None:
+        found["n"] = part.end - part.start
     if cut:
         found["cut"] = cut
     at = text.find(part.content) if part.content and part.kind in (SegmentKind.CODE, SegmentKind.OUTPUT) else -1
@@ -149,8 +204,10 @@ def _closing_brace(text: str, at: int) -> int:
     return len(text)
 
 
-def _spans(details: Mapping[str, Any]) -> Spans:
+def _spans(details: Mapping[str, Any]) -> Spans | None:
     """What the grounding metric stored: `{"grounded": [{"problem", "sample", "spans"}, …]}`."""
+    if "grounded" not in details:
+        return None
     return {(str(item["problem"]), int(item["sample"])): item["spans"] for item in details.get("grounded", ())}
 
 

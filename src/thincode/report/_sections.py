@@ -8,7 +8,9 @@ from typing import Any
 
 from ..runlog import duration
 from ..settings import leaves
-from ._charts import Bar, Mark, Series, bars, compact, intervals, lines, percent, scatter, split
+from ._charts import Bar, Mark, Series, bars, compact, intervals, percent, split
+from ._code import code
+from ._compared import by_k, categories, efficiency, gains
 from ._figures import (
     GROUPS,
     Cell,
@@ -17,7 +19,6 @@ from ._figures import (
     Table,
     cell,
     figures_table,
-    gain,
     group_of,
     headline_metric,
     name_of,
@@ -57,19 +58,7 @@ def result(run: Run) -> Section | None:
             f"{metric} by checkpoint", [c.label for c in measured], series, x_label=f"{metric}, 95% interval", text=text
         ),
     )
-    gains = [
-        Table(
-            ["Paired gain", "Gain", "Counted"],
-            [
-                (f"{where}: {name_of(f.name)}" if where else name_of(f.name), [gain(f), Cell(f"{f.n:,}")])
-                for f in figures
-                if "bootstrap" not in f.name and "/family=" not in f.name
-            ],
-            "Paired by problem; the interval is of the difference. By family: comparison.json.",
-        )
-        for where, figures in run.comparisons.items()
-    ]
-    return Section("result", "Result", lead, [plot], gains)
+    return Section("result", "Result", lead, [plot], gains(run))
 
 
 def time_split(run: Run) -> Plot | None:
@@ -83,7 +72,7 @@ def time_split(run: Run) -> Plot | None:
     ]
     names = ", ".join(f"{label(name)} {duration(seconds)}" for name, seconds in run.timing.items())
     caption = f"{duration(total)} in all: {names}."
-    return Plot("Where the time went", split(f"Where the time went, {duration(total)} in all", parts), caption)
+    return Plot("Where the time went", split("Where the time went", parts, x_label="seconds"), caption)
 
 
 def data(run: Run) -> Section | None:
@@ -115,7 +104,7 @@ def data(run: Run) -> Section | None:
         "data",
         "Data",
         f"The teacher gave {sampled:,} trajectories; {kept:,} passed every filter.",
-        [Plot("What the filters kept", bars("What the filters kept", rows))],
+        [Plot("What the filters kept", bars("What the filters kept", rows, x_label="problems and trajectories"))],
         [Table(head, table_rows, caption)] if table_rows else [],
         "A trajectory is counted under the first filter that dropped it." if dropped else "",
     )
@@ -143,9 +132,11 @@ def scores(run: Run) -> Section | None:
         if len(names) < 2:
             continue
         rows = [name.partition("=")[2] for name in names]
-        title = f"{metric} by {tag}"
-        plots.append(Plot(title, intervals(title, rows, series_of(run, names), x_label=f"{metric}, 95% interval")))
-    curve = _by_k(run, "pass", "samples k", log2=True)
+        title = f"{metric} by {tag.replace('_', ' ')}"
+        # Steps between the first and the last checkpoint would hide what changed.
+        ends = [*series_of(run, names)[:1], *series_of(run, names)[1:][-1:]]
+        plots.append(Plot(title, intervals(title, rows, ends, x_label=f"{metric}, 95% interval")))
+    curve = by_k(run, "pass", "samples k", log2=True)
     note = "Intervals are 95%. Tokens, calls and lines are means of a trajectory. A cell's tooltip has its count and its note."
     return Section("scores", "Scores", "", [*plots, *curve], [table], note)
 
@@ -180,33 +171,6 @@ def causal(run: Run) -> Section | None:
     return _group_section(run, "Outputs replaced", "causal", "Causal use of outputs", lead, beside=headline_metric(run))
 
 
-def _by_k(run: Run, pattern: str, x_label: str, *, log2: bool = False) -> list[Plot]:
-    """One chart for each metric that is measured at several k, with a line for each checkpoint."""
-    style = styles(run.checkpoints)
-    names = {f.name for c in run.checkpoints for f in c.figures.values() if f.group is None}
-    found: dict[tuple[str, str], list[int]] = {}
-    for name in names:
-        match = re.fullmatch(rf"({pattern})@(\d+)(.*)", name)
-        if match and int(match[2]):
-            found.setdefault((match[1], match[3]), []).append(int(match[2]))
-    plots = []
-    for (before, after), unsorted in sorted(found.items()):
-        ks = sorted(unsorted)
-        if len(ks) < 3:
-            continue
-        series = []
-        for c in run.checkpoints:
-            figures = [(k, c.figures[name]) for k in ks if (name := f"{before}@{k}{after}") in c.figures]
-            marks = [Mark(k, f.value, f.low, f.high, f"n = {f.n:,}") for k, f in figures]
-            series.append(Series(c.label, marks, style[c.key], dots=True))
-        shown = name_of(f"{before}@k{after}").capitalize()
-        chart = lines(
-            shown, series, x_label=x_label, y_label="share", text=percent, x_ticks=ks, log2_x=log2, size=(480, 280)
-        )
-        plots.append(Plot(shown, chart))
-    return plots
-
-
 def recovery(run: Run) -> Section | None:
     """What becomes of trajectories whose first blocks failed."""
     names = dict.fromkeys(
@@ -224,40 +188,13 @@ def recovery(run: Run) -> Section | None:
         inside = sorted((n for n in names if re.sub(r"@\d+", "@k", n) == kind), key=lambda n: (len(n), n))
         rows += [(name_of(n), [cell(c.figures.get(n), count=True) for c in run.checkpoints]) for n in inside]
     lead = "Among trajectories whose first k blocks all failed, the share that ends correct. Counts decide what it is worth."
-    plots = _by_k(run, ".*recover.*", "first blocks that failed, k")
+    plots = by_k(run, ".*recover.*", "first blocks that failed, k")
     table = Table(
         ["Figure", *(c.label for c in run.checkpoints)],
         rows,
         "Wilson intervals; undefined where no trajectory failed so.",
     )
     return Section("recovery", "Recovery", lead, plots, [table])
-
-
-def efficiency(run: Run) -> Section | None:
-    """Accuracy against tokens."""
-    metric = headline_metric(run)
-    lengths = {
-        f.name: f.unit for c in run.checkpoints for f in c.figures.values() if f.unit in ("tokens", "characters")
-    }
-    # What the model wrote costs; outputs come with it, and parts of the trajectories are another question.
-    names = sorted((n for n in lengths if "/" not in n), key=lambda n: (n != "generated", "output" in n))
-    if metric is None or not names:
-        return None
-    style = styles(run.checkpoints)
-    series = []
-    for c in run.checkpoints:
-        x, y = c.figures.get(names[0]), c.figures.get(metric)
-        if x and y and x.value is not None:
-            series.append(Series(c.label, [Mark(x.value, y.value, y.low, y.high)], style[c.key]))
-    if not series:
-        return None
-    title = "Accuracy against tokens"
-    chart = scatter(
-        title, series, x_label=f"{lengths[names[0]]} {name_of(names[0])}, mean of a trajectory", y_label=metric
-    )
-    return Section(
-        "efficiency", "Efficiency", "What an answer costs: up and to the left is better.", [Plot(title, chart)]
-    )
 
 
 def build_sections(run: Run) -> list[Section]:
@@ -267,6 +204,8 @@ def build_sections(run: Run) -> list[Section]:
         training(run),
         data(run),
         scores(run),
+        categories(run),
+        code(run),
         grounding(run),
         causal(run),
         recovery(run),

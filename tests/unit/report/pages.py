@@ -59,6 +59,11 @@ class Page(HTMLParser):
         return next(json.loads(text) for attributes, text in self.scripts if attributes.get("id") == "page-data")
 
     @property
+    def formulas(self) -> list[Any]:
+        """The MathML trees its rows name."""
+        return next(json.loads(text) for attributes, text in self.scripts if attributes.get("id") == "page-formulas")
+
+    @property
     def sections(self) -> list[str]:
         """Names of its sections, in order."""
         return [attributes["id"] or "" for tag, attributes in self.elements if tag == "section"]

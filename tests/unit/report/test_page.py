@@ -10,6 +10,8 @@ from thincode import atomic
 from thincode.errors import DataError, RunFolderError
 from thincode.evaluation import Estimate
 from thincode.report import build
+from thincode.report._published import published
+from thincode.report._read import read_run
 from unit.report import folders
 from unit.report.pages import Page
 
@@ -50,7 +52,7 @@ def test_a_pipeline_run_becomes_one_page_with_every_section(pipeline: Path) -> N
         "avg@2 by family",
         "a jump of the reward at a line comes from that, not from an update",
         "RL: novel",
-        "Not measured here.",
+        "Only the rows and columns named after this run were measured here.",
         "88.3 ± 8.8",
     ],
 )
@@ -144,8 +146,6 @@ def test_steps_are_numbered_from_zero_and_counted_from_one(tmp_path: Path) -> No
 
 
 def test_stages_whose_logs_start_again_share_one_axis(tmp_path: Path) -> None:
-    from thincode.report._read import read_run
-
     folders.write_log(
         tmp_path / "a" / "rl" / "metrics.jsonl", folders.rl_rows({"rl-1": 9, "rl-2": 4, "rl-3": 5}, restart=True)
     )
@@ -188,8 +188,57 @@ def test_training_records_that_would_take_long_to_read_are_named_and_left_out(
 
 
 def test_published_tables_are_whole() -> None:
-    from thincode.report._page import published
+    for stated in published():
+        assert stated.source.strip(), stated.title
+        assert {len(cells) + 1 for _, cells in stated.table.rows} == {len(stated.table.head)}, stated.title
+        assert not stated.compared
 
-    for title, source, table in published():
-        assert source.strip(), title
-        assert {len(cells) + 1 for _, cells in table.rows} == {len(table.head)}, title
+
+def test_what_was_measured_stands_beside_what_was_published(tmp_path: Path) -> None:
+    measured = [
+        Estimate("avg@16/benchmark=aime24", 0.5, 0.4, 0.6, n=30),
+        Estimate("full pass rate/correct", 0.61, n=20),
+        Estimate("calls", 6.5, n=30, unit="blocks"),
+    ]
+    folders.write_checkpoint(tmp_path / "run", measured, [])
+    found = {stated.title: stated.table for stated in published(read_run(tmp_path / "run")) if stated.compared}
+    assert list(found) == [
+        "ThinC and what it compares with", "ThinC, how code is used", "CIR, main results", "CIR, code that fails",
+        "Other systems, as their authors state them",
+    ]  # fmt: skip
+    contests = found["ThinC and what it compares with"]
+    assert [name for name, _ in contests.rows][:4] == ["Measured here", "Run", "Published", "ThinC-4B"]
+    assert [(cell.text, cell.small) for cell in contests.rows[1][1]] == [("50.0", "[40.0, 60.0]")] + [("–", "")] * 5
+    fails = found["CIR, code that fails"]
+    assert fails.head == ["System", "Share", "Run"]
+    assert [cell.text for cell in fails.rows[0][1]] == ["60.6", "61.0"]
+
+
+def test_two_runs_stand_beside_each_other(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        folders.write_pipeline(tmp_path / name)
+    page = Page(build([tmp_path / "one", tmp_path / "two"]))
+    assert "one and two" in page.text
+    assert {row["c"] for row in page.data} >= {"one/2-final", "two/2-final"}
+    assert "two Final" in page.text
+    with pytest.raises(RunFolderError, match="two run folders are called one"):
+        build([tmp_path / "one", tmp_path / "one"])
+
+
+def test_a_pages_row_says_what_filters_ask_for(pipeline: Path) -> None:
+    grounded = [{"problem": "p0", "sample": 0, "spans": [{"output": 1, "start": 0, "end": 2}]}]
+    said = [folders.trajectory("p0"), folders.trajectory("p1")]
+    folders.write_checkpoint(pipeline / "evaluate" / "3-more", [], said, grounded=grounded)
+    rows = [row for row in Page(build(pipeline)).data if row["c"] == "3-more"]
+    assert [(row["k"], row["x"], row["gr"], row["tk"]) for row in rows] == [(2, 1, True, None), (2, 1, False, None)]
+
+
+def test_formulas_become_mathml_and_stay_text_in_code(tmp_path: Path) -> None:
+    one = folders.trajectory("p0", text=r"Take $\frac{1}{2}$, not $5 or $7.")
+    folders.write_checkpoint(tmp_path / "run", [], [one])
+    page = Page(build(tmp_path / "run"))
+    [row] = page.data
+    [[start, end, number]] = row["z"]
+    assert row["q"][start:end] == r"$\frac{1}{2}$"
+    assert page.formulas[number][2][0][0] == "mfrac"
+    assert [part["k"] for part in row["s"] if "z" in part] == ["plan", "answer"]
