@@ -1,7 +1,7 @@
 """Values → Vega-Lite specifications → SVG: curves, intervals, bars, and accuracy against something.
 
 Every chart has axes with their units. No mark is told by color alone: marks differ in shape too, and each says its value,
-interval and count when one points at it (`aria-label`, which the page's script shows).
+interval and count when one points at it (`data-tip`, which the page's script shows).
 """
 
 from __future__ import annotations

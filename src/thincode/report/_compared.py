@@ -131,5 +131,5 @@ def _ratios(pairs: Sequence[tuple[Checkpoint, Figure, Figure]], metric: str, len
         )
         for c, x, y in pairs
     ]
-    head = ["", metric, length[0].upper() + length[1:], "Accuracy ratio", "Length ratio"]
+    head = ["Checkpoint", metric, length[0].upper() + length[1:], "Accuracy ratio", "Length ratio"]
     return [Table(head, rows, f"Ratios to {first.label}.")]

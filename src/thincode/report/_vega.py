@@ -88,6 +88,8 @@ def _draw(spec: str, title: str, name: str) -> Markup:
 def _allowed(node: ElementTree.Element) -> ElementTree.Element:
     """A copy without what is not on the lists, and without empty groups."""
     copy = ElementTree.Element(node.tag, {key: value for key, value in node.attrib.items() if key in ATTRIBUTES})
+    if said := copy.attrib.pop("aria-label", ""):
+        copy.set("data-tip", said)  # a picture's parts have no roles, so no labels either
     copy.text = node.text
     copy.extend(
         _allowed(child)

@@ -56,14 +56,14 @@ def test_an_undefined_value_is_said_and_not_drawn() -> None:
         "g", ["grounded"], [charts.Series("SFT", [charts.Mark(0, None, note="n = 0")])], x_label="share"
     ).svg
     assert "undefined n = 0" in texts(svg)
-    assert "aria-label" not in svg
+    assert "data-tip" not in svg
 
 
 def test_a_mark_says_its_value_interval_and_count_and_takes_its_color_from_the_page() -> None:
     series = [charts.Series("SFT", [charts.Mark(0, 0.5, 0.4, 0.6, "n = 8")], 1)]
     svg = charts.intervals("g", ["grounded"], series, x_label="share, 95% interval").svg
-    mark = next(node for node in ElementTree.fromstring(svg).iter() if node.get("aria-label"))
-    assert mark.get("aria-label") == "SFT: 50.0% [40.0%, 60.0%] n = 8"
+    mark = next(node for node in ElementTree.fromstring(svg).iter() if node.get("data-tip"))
+    assert mark.get("data-tip") == "SFT: 50.0% [40.0%, 60.0%] n = 8"
     assert mark.get("fill") == "var(--c1)"
 
 
@@ -108,4 +108,4 @@ def test_every_chart_is_well_formed_has_a_title_and_its_axes_whatever_its_labels
     assert title.text == SAID
     assert sum(node.text == SAID for node in root.iter(f"{SVG}text")) >= axes
     assert {node.tag.removeprefix(SVG) for node in root.iter()} <= ELEMENTS
-    assert {name for node in root.iter() for name in node.attrib} <= ATTRIBUTES | {"role"}
+    assert {name for node in root.iter() for name in node.attrib} <= ATTRIBUTES | {"role", "data-tip"}

@@ -65,7 +65,7 @@ def test_without_a_verb_the_help_names_every_verb(say: Said) -> None:
     ("words", "told"),
     [
         (["distill", "tiny/micro", "--sample", "3"], "can't understand --sample 3; try thincode distill --help"),
-        (["report", "here", "seed=1"], "can't understand seed=1; try thincode report --help"),
+        (["doctor", "seed=1"], "can't understand seed=1; try thincode doctor --help"),
         (["fly"], "invalid choice: 'fly'"),
         (["solve", "1 + 1"], "one of the arguments --run --model is required"),
     ],

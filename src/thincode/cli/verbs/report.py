@@ -1,4 +1,4 @@
-"""The page of a run folder."""
+"""The page of a run folder, or of several."""
 
 from __future__ import annotations
 
@@ -9,23 +9,27 @@ from .._verb import Verb
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    """The folder and where the page goes."""
-    parser.add_argument("folder", type=Path, metavar="DIR", help="run folder")
-    parser.add_argument("--out", type=Path, metavar="FILE", help="where to write (default: report.html in the folder)")
+    """The folders and where the page goes."""
+    parser.add_argument(
+        "folders", type=Path, nargs="+", metavar="DIR", help="run folder; several stand beside each other"
+    )
+    parser.add_argument(
+        "--out", type=Path, metavar="FILE", help="where to write (default: report.html in the first folder)"
+    )
 
 
 def run(words: argparse.Namespace) -> int:
     """Print where the page lies."""
     from ... import report
 
-    print(report.build(words.folder, words.out))
+    print(report.build(words.folders, words.out))
     return 0
 
 
 VERB = Verb(
     line="write the page of a run folder",
-    usage="DIR",
-    description="Writes one HTML file of a run folder: it opens from disk, without a server.",
+    usage="DIR… [--out FILE]",
+    description="Writes one HTML file of a run folder, or of several: it opens from disk, without a server.",
     add=add,
     run=run,
 )

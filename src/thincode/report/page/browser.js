@@ -55,7 +55,7 @@
   fill("f-ok", [any, ["true", "right"], ["false", "wrong"]]);
   fill("f-end", [any, ...values((row) => row.end).sort().map((end) => [end, end.replaceAll("_", " ")])]);
   fill("f-calls", [any, ["0", "none"], ["1", "1"], ["2", "2"], ["3", "3"], ["4", "4 or more"]]);
-  fill("f-errors", [any, ["0", "every block ran"], ["1", "some failed"], ["all", "every block failed"]]);
+  fill("f-errors", [any, ["0", "every block ran"], ["1", "some failed"], ["every", "every block failed"]]);
   fill("f-ground", [any, ["true", "grounded"], ["false", "not grounded"]]);
   if (tag) {
     byId("tag-name").textContent = tag[0].toUpperCase() + tag.slice(1);
@@ -67,7 +67,7 @@
   if (evaluated.length) byId("f-shelf").value = evaluated[evaluated.length - 1];
 
   const fields = ["f-shelf", "f-ok", "f-end", "f-tag", "f-calls", "f-errors", "f-ground", "f-problem"];
-  const errors = (row) => (row.k === 0 ? "" : row.x === 0 ? "0" : row.x === row.k ? "1 all" : "1");
+  const errors = (row) => (row.k === 0 ? "" : row.x === 0 ? "0" : row.x === row.k ? "1 every" : "1");
   const keeps = () => {
     const [at, ok, end, group, calls, failed, ground, problem] = fields.map((id) => byId(id).value.trim());
     const known = problem && rows.some((row) => row.p === problem);
@@ -216,8 +216,10 @@
   });
 
   // --- keys ---
-  let near = false;
-  new IntersectionObserver((seen) => { near = seen.some((one) => one.isIntersecting); }).observe(byId("browser"));
+  const near = () => {
+    const { top, bottom } = byId("browser").getBoundingClientRect();
+    return top < innerHeight && bottom > 0;
+  };
   addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     const field = event.target.closest ? event.target.closest("input, select, textarea") : null;
@@ -225,7 +227,7 @@
       if (event.key === "Escape") field.blur();
       return;
     }
-    if (!near) return;
+    if (!near() && !byId("browser").contains(event.target)) return;
     const arrows = list.contains(event.target);
     const move = { j: 1, k: -1, ...(arrows ? { ArrowDown: 1, ArrowUp: -1 } : {}) }[event.key];
     if (move) open(at + move);
@@ -259,7 +261,7 @@
       const { version } = await ask("version").catch(() => ({ version: live }));
       if (version === live) return;
       // Who reads a trajectory, or types, is not interrupted.
-      if (near || document.activeElement !== document.body) button.hidden = false;
+      if (near() || document.activeElement !== document.body) button.hidden = false;
       else { remember(); location.reload(); }
     }, 3000);
   }

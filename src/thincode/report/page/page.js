@@ -13,10 +13,10 @@
 
   const tip = document.getElementById("tip");
   addEventListener("pointerover", (event) => {
-    const mark = event.target.closest ? event.target.closest("svg [aria-label]") : null;
+    const mark = event.target.closest ? event.target.closest("svg [data-tip]") : null;
     tip.hidden = !mark;
     if (!mark) return;
-    tip.textContent = mark.getAttribute("aria-label");
+    tip.textContent = mark.dataset.tip;
     const over = mark.getBoundingClientRect();
     const left = Math.min(over.left + over.width / 2, innerWidth - tip.offsetWidth - 12);
     tip.style.left = `${Math.max(8, left) + scrollX}px`;
