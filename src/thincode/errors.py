@@ -8,7 +8,8 @@
     │   ├── RunFolderError     a run folder exists, is missing, is newer than this version, or its checkpoint can't be read
     │   └── MissingExtraError  an optional dependency is not installed
     └── InfrastructureError    exit code 3; our side failed, never the model's: lost blocks, dead engine, full disk
-        └── TooManyLostError   more blocks lost than the recipe allows; the run stopped, checkpointed
+        ├── TooManyLostError   more blocks lost than the recipe allows; the run stopped, checkpointed
+        └── GenerationLostError  an engine that serves others could not serve this one: its trajectory is lost
 
 A block that fails is data, not an exception: see `thincode.interpreter.Status`.
 """
@@ -71,3 +72,7 @@ class InfrastructureError(ThincodeError):
 
 class TooManyLostError(InfrastructureError):
     """More blocks were lost, after retry, than the recipe allows."""
+
+
+class GenerationLostError(InfrastructureError):
+    """An engine that goes on serving others failed for one request, after all retries; its trajectory ends as lost."""

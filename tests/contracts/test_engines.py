@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pytest
 
 from driving import Listener, address, context, drive
+from openai_server import OpenAIServer, rambler
 from thincode.engines import Finish, Sampling
+from thincode.trajectory.tokenizer import Tokenizer
 
 
 def _local() -> Any:
@@ -20,9 +22,40 @@ def _local() -> Any:
     return local.open(local.Settings(), model=tiny_model("qwen3", vocabulary=97))
 
 
-ENGINES = [pytest.param(_local, id="local", marks=pytest.mark.train)]
+def _openai(server: OpenAIServer, **changes: Any) -> Any:
+    from thincode.engines import openai
 
-every_engine = pytest.mark.parametrize("opened", ENGINES)
+    return openai.open(openai.Settings(base_url=server.url, model=server.model, **changes))
+
+
+def _vllm(server: OpenAIServer) -> Any:
+    from thincode.engines import vllm
+
+    tokenizer = Tokenizer.train(["no text is needed"], vocab_size=300)
+    return vllm.open(vllm.Settings(base_url=server.url, model=server.model), tokenizer=tokenizer)
+
+
+ENGINES = [
+    pytest.param(lambda server: _local(), id="local", marks=pytest.mark.train),
+    pytest.param(lambda server: _openai(server, way="continue"), id="openai-continue"),
+    pytest.param(lambda server: _openai(server, way="turns"), id="openai-turns"),
+    pytest.param(_vllm, id="vllm"),
+]
+
+every_engine = pytest.mark.parametrize("engine", ENGINES, indirect=True)
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[OpenAIServer]:
+    with OpenAIServer(speak=rambler, tick_s=0.001) as running:
+        yield running
+
+
+@pytest.fixture
+def engine(request: pytest.FixtureRequest, server: OpenAIServer) -> Iterator[Any]:
+    opened = request.param(server)
+    yield opened
+    drive(None, opened.close())
 
 
 async def _speak(
@@ -37,8 +70,8 @@ async def _speak(
 
 
 @every_engine
-def test_each_id_has_its_logprob_or_there_are_only_texts(opened: Callable[[], Any]) -> None:
-    engine, sink = opened(), Listener()
+def test_each_id_has_its_logprob_or_there_are_only_texts(engine: Any) -> None:
+    sink = Listener()
     drive(engine, _speak(engine, 0, sink))
     assert sink.heard
     assert len(sink.ids) == len(sink.logprobs)
@@ -48,24 +81,23 @@ def test_each_id_has_its_logprob_or_there_are_only_texts(opened: Callable[[], An
 
 @every_engine
 @pytest.mark.parametrize("after", [1, 2, 7])
-def test_nothing_is_pushed_after_the_sink_said_stop(opened: Callable[[], Any], after: int) -> None:
-    engine, sink = opened(), Listener(stop_after=after)
+def test_nothing_is_pushed_after_the_sink_said_stop(engine: Any, after: int) -> None:
+    sink = Listener(stop_after=after)
     assert drive(engine, _speak(engine, 0, sink)) is Finish.STOPPED
     assert len(sink.heard) == after
 
 
 @every_engine
 @pytest.mark.parametrize("most", [0, 1, 7])
-def test_no_more_than_max_tokens_are_generated(opened: Callable[[], Any], most: int) -> None:
-    engine, sink = opened(), Listener()
+def test_no_more_than_max_tokens_are_generated(engine: Any, most: int) -> None:
+    sink = Listener()
     assert drive(engine, _speak(engine, 0, sink, max_tokens=most)) is Finish.LENGTH
     assert len(sink.ids) <= most
     assert len(sink.ids) == most or not engine.speaks_ids
 
 
 @every_engine
-def test_a_seed_repeats_whoever_speaks_beside_it(opened: Callable[[], Any]) -> None:
-    engine = opened()
+def test_a_seed_repeats_whoever_speaks_beside_it(engine: Any) -> None:
     alone = Listener()
     drive(engine, _speak(engine, 0, alone))
 
@@ -82,8 +114,7 @@ def test_a_seed_repeats_whoever_speaks_beside_it(opened: Callable[[], Any]) -> N
 
 
 @every_engine
-def test_another_seed_speaks_otherwise(opened: Callable[[], Any]) -> None:
-    engine = opened()
+def test_another_seed_speaks_otherwise(engine: Any) -> None:
     if not engine.speaks_ids:
         pytest.skip("what a text engine makes of a seed is its own matter")
     sinks = [Listener() for _ in range(4)]
@@ -93,8 +124,7 @@ def test_another_seed_speaks_otherwise(opened: Callable[[], Any]) -> None:
 
 
 @every_engine
-def test_a_voice_goes_on_where_its_context_ends(opened: Callable[[], Any]) -> None:
-    engine = opened()
+def test_a_voice_goes_on_where_its_context_ends(engine: Any) -> None:
     if not engine.speaks_ids:
         pytest.skip("a context without ids is the format's matter")
 
@@ -117,8 +147,7 @@ def test_a_voice_goes_on_where_its_context_ends(opened: Callable[[], Any]) -> No
 
 
 @every_engine
-def test_closing_a_voice_ends_what_it_was_saying(opened: Callable[[], Any]) -> None:
-    engine = opened()
+def test_closing_a_voice_ends_what_it_was_saying(engine: Any) -> None:
 
     async def interrupted() -> int:
         voice, sink = await engine.voice(address(0)), Listener()
@@ -139,8 +168,7 @@ def test_closing_a_voice_ends_what_it_was_saying(opened: Callable[[], Any]) -> N
 
 
 @every_engine
-def test_a_sink_that_raises_fails_only_its_own_request(opened: Callable[[], Any]) -> None:
-    engine = opened()
+def test_a_sink_that_raises_fails_only_its_own_request(engine: Any) -> None:
 
     class Broken(Listener):
         def token(self, token_id: int, logprob: float) -> bool:

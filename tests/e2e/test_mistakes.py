@@ -12,6 +12,7 @@ import pytest
 from e2e import folders
 from e2e.killing import run
 from e2e.small import SMALL
+from openai_server import OpenAIServer
 from thincode.cli import main
 
 Speak = Callable[..., str]
@@ -35,6 +36,7 @@ def mistake(capsys: pytest.CaptureFixture[str]) -> Speak:
 
 
 MICRO = ("run", "tiny/micro")
+SERVED = ("distill", "tiny/micro")
 GOLD = ("eval", "tiny/micro", "evaluate.engine=scripted")
 
 
@@ -63,7 +65,7 @@ GOLD = ("eval", "tiny/micro", "evaluate.engine=scripted")
         (("run",), "the following arguments are required: RECIPE"),
         (("frobnicate",), "invalid choice: 'frobnicate' (choose from "),
         (("report", ".", "seed=1"), "can't understand seed=1; try thincode report --help"),
-        (("eval", "tiny/micro"), "evaluate.model: name a model folder with --model DIR or --run DIR"),
+        (("eval", "tiny/micro"), "evaluate.engine.model: name a model folder with --model DIR or --run DIR"),
         (
             ("eval", "tiny/micro", "--model", "absent"),
             "'absent' is no folder; give a folder with config.json and weights",
@@ -78,8 +80,23 @@ GOLD = ("eval", "tiny/micro", "evaluate.engine=scripted")
         (("rl", "tiny/micro"), "rl.model: name the model folder to start from with --model DIR"),
         (
             ("distill", "tiny/micro", "distill.teacher=local"),
-            "distill.teacher: 'local' can't teach yet; known: scripted",
+            "distill.teacher.model: name a model folder",
         ),
+        (
+            (*SERVED, "distill.teacher={kind: openai, base_url: 'http://127.0.0.1:9/v1'}"),
+            "start a server there, or name",
+        ),
+        ((*SERVED, "distill.teacher={kind: openai, base_url: '127.0.0.1:9'}"), "base_url: '127.0.0.1:9' is no address"),
+        (
+            (*SERVED, "distill.teacher={kind: openai, key_file: gap.key}"),
+            "engine openai.key_file: gap.key: can't be read",
+        ),
+        ((*SERVED, "distill.teacher={kind: openai, key_variable: NO_KEY}"), "NO_KEY is not set; export it, or name"),
+        ((*SERVED, "distill.teacher={kind: openai, way: completions}"), "engine openai.template: missing; the way"),
+        ((*SERVED, "distill.teacher={kind: openai, template: empty}"), "tokenizer.json: missing"),
+        ((*SERVED, "distill.teacher=vllm"), "engine vllm.tokenizer: missing; name the folder of the served model's"),
+        ((*SERVED, "distill.prompt=thinc_4shot"), "prompt 'thinc_4shot': no such file; name a YAML file, or one that"),
+        ((*SERVED, "distill.teacher=opnai"), "distill.teacher: unknown kind 'opnai'; did you mean 'openai'?"),
         (("solve", "What is 2 + 2?", "--model", "empty"), "empty has no config.json; give the folder of a saved model"),
         (("solve", "What is 2 + 2?", "--run", "empty"), "empty: no model there"),
         (("solve", "What is 2 + 2?"), "one of the arguments --run --model is required"),
@@ -102,6 +119,30 @@ def test_a_mistake_is_named_and_leaves_nothing(
     found = sorted(path.name for path in tmp_path.rglob("*") if path.is_file())
     assert found == ["gap.jsonl", "torn.jsonl"]
     assert not any((tmp_path / "empty").iterdir())
+
+
+@pytest.mark.parametrize(
+    ("teacher", "said"),
+    [
+        (
+            "{kind: openai, base_url: URL}",
+            "answers 401: no key; the key is wrong or missing: set key_file or key_variable",
+        ),
+        ("{kind: openai, base_url: URL, key_file: key}", "Incorrect API key provided: Bearer ***; the key is wrong"),
+        ("{kind: openai, base_url: URL, key_file: right, model: teacher-2}", "'teacher-2' is not served at"),
+    ],
+)
+def test_a_server_that_is_asked_wrongly_is_quoted(
+    teacher: str, said: str, mistake: Speak, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "key").write_text("sk-wrong-key")
+    (tmp_path / "right").write_text("sk-right-key")
+    with OpenAIServer(key="sk-right-key") as server:
+        told = mistake(*SERVED, f"distill.teacher={teacher.replace('URL', server.url)}", "--out", "out")
+    assert said in told
+    assert "sk-" not in told
+    assert not [path for path in tmp_path.glob("out/**/*") if path.is_file()]
 
 
 def test_the_command_itself_shows_no_traceback(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ piece by text piece, and stops when the sink says so. The memory of an episode (
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from enum import StrEnum
@@ -45,25 +45,59 @@ class Sink(Protocol):
     def text(self, piece: str) -> bool:
         """The next piece of text, from an engine without ids; True means stop."""
 
+    def hidden(self, piece: str, *, counted: bool) -> bool:
+        """A piece of a hidden thought, which stays out of the trajectory; `counted` ones use up context. True means stop."""
+
+    def again(self) -> None:
+        """What this generation has pushed so far is void: its connection broke, and it begins anew."""
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """A question and what was said to it, for engines that render a conversation themselves."""
+
+    user: str
+    said: tuple[str, ...] = ()
+    """The model's text and what was put in behind it (outputs, notices), by turns; the model's is first."""
+
+
+def conversation(shots: Sequence[Exchange], asked: Exchange) -> list[dict[str, str]]:
+    """The messages of a chat, each exchange one question and one answer; a last answer is there to be continued."""
+    messages: list[dict[str, str]] = []
+    for exchange in (*shots, asked):
+        messages.append({"role": "user", "content": exchange.user})
+        if exchange.said:
+            messages.append({"role": "assistant", "content": "".join(exchange.said)})
+    return messages
+
 
 @dataclass(frozen=True)
 class Context:
     """What stands so far."""
 
     question_id: str
-    user_message: str
+    exchange: Exchange
+    """The question as the user puts it, and the turns so far, whose texts join to `text`."""
     prompt: str
-    """The rendered prompt; empty for engines that render it themselves."""
+    """The rendered prompt; without a tokenizer, only the user's message."""
     text: str
     """Everything after the prompt."""
     ids: Sequence[int] | None
     """Prompt and everything after it, for engines that speak ids. Only ever appended to, but for a dropped last token."""
     outputs: tuple[str, ...] = ()
     """What the blocks so far printed, as the model saw it."""
+    shots: tuple[Exchange, ...] = ()
+    """Worked examples that stand before the question; in `prompt` too, where that is rendered."""
+    stop: str = ""
+    """Where text of ours would begin: a server may stop there, the model has nothing to say behind it."""
 
 
 class Voice(Protocol):
     """One episode's side of an engine."""
+
+    @property
+    def usage(self) -> Mapping[str, int]:
+        """What the episode has cost so far, where it costs: `prompt_tokens`, `generated_tokens`, `requests`, …"""
 
     async def generate(self, context: Context, *, sink: Sink, sampling: Sampling, max_tokens: int, seed: int) -> Finish:
         """Continue `context` until the sink stops it, the model ends, or `max_tokens` are generated.
@@ -79,10 +113,24 @@ class Voice(Protocol):
 class Engine(Protocol):
     """A source of voices."""
 
-    name: str
-    """What speaks: a folder, a served model's name, `scripted`."""
-    speaks_ids: bool
-    """Whether sinks get token ids and log-probabilities. RL needs it."""
+    @property
+    def name(self) -> str:
+        """What speaks: a folder, a served model's name, `scripted`."""
+
+    @property
+    def speaks_ids(self) -> bool:
+        """Whether sinks get token ids and log-probabilities. RL needs it."""
+
+    @property
+    def most_at_once(self) -> int | None:
+        """Episodes it wants to serve at once; None: as many as there are."""
+
+    async def prepare(self) -> Mapping[str, str]:
+        """Find out whether and how it can speak; what the records shall say of it (`model`, `way`). Voices come after it.
+
+        Raises:
+            UserError: it can't, and the user can mend that.
+        """
 
     async def voice(self, address: Address) -> Voice:
         """A voice for one episode."""

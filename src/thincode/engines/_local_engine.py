@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import queue
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import contextmanager
 from typing import Any
@@ -33,6 +33,7 @@ class LocalEngine:
     """See `thincode.engines.local.open`."""
 
     speaks_ids = True
+    most_at_once = None
 
     def __init__(
         self,
@@ -71,6 +72,10 @@ class LocalEngine:
         self._closed = False
 
     # --- the event-loop side ----------------------------------------------------------------------------------------
+
+    async def prepare(self) -> Mapping[str, str]:
+        """See `Engine.prepare`; the model was checked when it was opened."""
+        return {}
 
     async def voice(self, address: Address) -> LocalVoice:
         """See `Engine.voice`."""

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
 from ..errors import InfrastructureError, ModelError
 from ..trajectory import Address
@@ -100,6 +101,8 @@ class Row:
 
 class LocalVoice:
     """One episode's side of the engine."""
+
+    usage: Mapping[str, int] = MappingProxyType({})
 
     def __init__(self, address: Address, *, post: Callable[[Message], None], context_tokens: int | None) -> None:
         self.address = address

@@ -6,8 +6,9 @@ speaks text; given a tokenizer, it speaks ids with log-probability 0.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
 from ..settings import settings
@@ -30,6 +31,8 @@ class Settings:
 
 
 class _ScriptedVoice:
+    usage: Mapping[str, int] = MappingProxyType({})
+
     def __init__(self, script: Script, tokenizer: Tokenizer | None) -> None:
         self._script = script
         self._tokenizer = tokenizer
@@ -56,12 +59,17 @@ class ScriptedEngine:
     """See the module."""
 
     name = "scripted"
+    most_at_once = None
 
     def __init__(self, script: Script, tokenizer: Tokenizer | None = None) -> None:
         """Speak text, or ids where a tokenizer is given."""
         self._script = script
         self._tokenizer = tokenizer
         self.speaks_ids = tokenizer is not None
+
+    async def prepare(self) -> Mapping[str, str]:
+        """Nothing to find out."""
+        return {}
 
     async def voice(self, address: Address) -> Voice:
         """A voice; it has no memory of its own."""

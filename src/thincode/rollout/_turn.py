@@ -20,13 +20,22 @@ class Turn:
 
     def __init__(
         self,
-        scanner: Scanner,
+        scanner: Callable[[], Scanner],
         tokenizer: Tokenizer | None,
         *,
         deadline: float | None = None,
         watch: Watch | None = None,
     ) -> None:
-        """Begin a turn; `deadline` is on `time.monotonic`'s clock."""
+        """Begin a turn; `scanner` makes fresh ones; `deadline` is on `time.monotonic`'s clock."""
+        self._make_scanner = scanner
+        self._tokenizer = tokenizer
+        self._deadline = deadline
+        self._watch = watch
+        self._eos = frozenset(tokenizer.eos_ids) if tokenizer is not None else frozenset()
+        self.again()
+
+    def again(self) -> None:
+        """Forget everything: the engine begins the turn anew."""
         self.call: Call | None = None
         self.out_of_time = False
         self.ended = False
@@ -36,13 +45,12 @@ class Turn:
         self.logprobs: list[float] = []
         self.starts: list[int] = []
         """Where in the text each token starts."""
+        self.hidden_chars = 0
+        """Of hidden thoughts that count against the context."""
         self._pieces: list[str] = []
         self._length = 0
-        self._scanner = scanner
-        self._deadline = deadline
-        self._watch = watch
-        self._stream = tokenizer.stream() if tokenizer is not None else None
-        self._eos = frozenset(tokenizer.eos_ids) if tokenizer is not None else frozenset()
+        self._scanner = self._make_scanner()
+        self._stream = self._tokenizer.stream() if self._tokenizer is not None else None
 
     @property
     def body(self) -> str:
@@ -64,9 +72,16 @@ class Turn:
     def text(self, piece: str) -> bool:
         """Take a piece of text; True means stop."""
         self._add(piece)
-        if self._deadline is not None and time.monotonic() > self._deadline:
-            self.out_of_time = True
-        return self.call is not None or self.out_of_time
+        return self._is_late() or self.call is not None
+
+    def hidden(self, piece: str, *, counted: bool) -> bool:
+        """Take a piece of a hidden thought, of which only the length is kept; True means stop."""
+        self.hidden_chars += len(piece) if counted else 0
+        return self._is_late()
+
+    def _is_late(self) -> bool:
+        self.out_of_time = self.out_of_time or (self._deadline is not None and time.monotonic() > self._deadline)
+        return self.out_of_time
 
     def _add(self, piece: str) -> None:
         if piece:

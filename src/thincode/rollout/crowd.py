@@ -67,7 +67,7 @@ class LoopThread:
 
 @dataclass
 class LostCount:
-    """Blocks run and blocks lost after retry; a run stops when too many are lost."""
+    """Blocks run and blocks lost after retry; a run stops when too many are lost. A lost generation counts as a lost block."""
 
     limit_share: float = 0.02
     at_least: int = 50
@@ -84,6 +84,11 @@ class LostCount:
             if segment.block.status is BlockStatus.LOST:
                 self.lost += 1
                 self.last_detail = segment.block.detail
+                return
+        if trajectory.lost:
+            self.blocks += 1
+            self.lost += 1
+            self.last_detail = "the engine could not go on with a trajectory"
 
     def check(self) -> None:
         """Stop the run when the share of lost blocks is above the limit.
@@ -93,7 +98,7 @@ class LostCount:
         """
         if self.blocks >= self.at_least and self.lost > self.limit_share * self.blocks:
             raise TooManyLostError(
-                f"{self.lost} of {self.blocks} blocks were lost by the interpreter, more than the limit of "
+                f"{self.lost} of {self.blocks} blocks were lost by interpreter or engine, more than the limit of "
                 f"{self.limit_share:.0%} (lost_share_limit); last failure: {self.last_detail}. Nothing of it counts as the "
                 "model's error. Run `thincode doctor`, then continue with --resume"
             )

@@ -11,14 +11,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from ..engines import Context, Finish, Sampling, Voice
-from ..errors import RecipeError
+from ..engines import Context, Exchange, Finish, Sampling, Voice
+from ..errors import GenerationLostError, RecipeError
 from ..interpreter import BlockResult, Interpreter, Session, Status
 from ..trajectory import Address, Author, Block, BlockStatus, EndReason, Segment, SegmentKind, Trajectory
 from ..trajectory.formats import Call, Format, Insertion
 from ..trajectory.tokens import TokenBuilder, insert, spans
 from . import Budget, prompt
 from ._turn import Turn, Watch
+from .prompt import Shots
 
 if TYPE_CHECKING:
     from ..trajectory.tokenizer import Tokenizer
@@ -27,6 +28,7 @@ CALLS_SPENT = "No calls are left. Give the final answer now."
 RETRIES = 2
 """Fresh sessions tried when a block is lost; earlier blocks are replayed and must print the same."""
 
+_OURS = (SegmentKind.OUTPUT, SegmentKind.NOTICE)
 _STATUS = {
     Status.OK: BlockStatus.OK,
     Status.ERROR: BlockStatus.ERROR,
@@ -57,6 +59,8 @@ class Setting:
     tokenizer: Tokenizer | None
     budget: Budget
     sampling: Sampling
+    shots: Shots | None = None
+    """Worked examples before the question."""
     timed: bool = True
     """False in the deterministic schedule: seconds judge nothing."""
 
@@ -69,7 +73,7 @@ def check_room(ask: Ask, setting: Setting) -> None:
     """
     if setting.tokenizer is None:
         return
-    text = prompt.render(ask.question, format=setting.format, tokenizer=setting.tokenizer)
+    text = prompt.render(ask.question, format=setting.format, tokenizer=setting.tokenizer, shots=setting.shots)
     length = len(setting.tokenizer.encode(text, special=True))
     if length >= setting.budget.context_tokens:
         raise RecipeError(
@@ -87,7 +91,12 @@ class _Episode:
         self.setting = setting
         self.watch = watch
         self.format = setting.format
-        self.prompt = prompt.render(ask.question, format=self.format, tokenizer=setting.tokenizer)
+        self.prompt = prompt.render(ask.question, format=self.format, tokenizer=setting.tokenizer, shots=setting.shots)
+        self.shots = setting.shots.exchanges(self.format) if setting.shots is not None else ()
+        self.unseen_chars = 0
+        """Of what uses up the context but stands in no segment: examples the record leaves out, counted hidden thoughts."""
+        if setting.tokenizer is None:
+            self.unseen_chars = sum(len(shot.user) + sum(map(len, shot.said)) for shot in self.shots)
         self.segments: list[Segment] = []
         self.tokens: TokenBuilder | None = None
         if setting.tokenizer is not None:
@@ -105,7 +114,7 @@ class _Episode:
         """Tokens of context used; estimated where nobody speaks ids."""
         if self.tokens is not None:
             return len(self.tokens)
-        return (len(self.prompt) + sum(len(segment.text) for segment in self.segments)) // 3
+        return (len(self.prompt) + self.unseen_chars + sum(len(segment.text) for segment in self.segments)) // 3
 
     def deadline(self) -> float | None:
         return self.started + self.setting.budget.trajectory_s if self.setting.timed else None
@@ -114,23 +123,36 @@ class _Episode:
 
     async def speak(self, number: int) -> tuple[Turn, Finish]:
         room = self.setting.budget.context_tokens - self.used()
-        turn = Turn(self.format.scanner(), self.setting.tokenizer, deadline=self.deadline(), watch=self.watch)
-        context = Context(
-            question_id=self.ask.address.problem,
-            user_message=self.format.user_message(self.ask.question),
-            prompt=self.prompt,
-            text="".join(segment.text for segment in self.segments),
-            ids=self.tokens.ids if self.tokens is not None else None,
-            outputs=tuple(segment.content for segment in self.segments if segment.kind is SegmentKind.OUTPUT),
-        )
+        turn = Turn(self.format.scanner, self.setting.tokenizer, deadline=self.deadline(), watch=self.watch)
+        context = self.context()
         began = time.monotonic()
         finish = await self.voice.generate(
             context, sink=turn, sampling=self.setting.sampling, max_tokens=room, seed=self.ask.address.seed(number)
         )
         self.generate_s += time.monotonic() - began
+        self.unseen_chars += turn.hidden_chars
         turn.ended = turn.ended or finish is Finish.ENDED
         turn.finish()
         return turn, finish
+
+    def context(self) -> Context:
+        """What the engine is told."""
+        said: list[str] = []
+        for segment in self.segments:
+            ours = segment.kind in _OURS
+            if len(said) % 2 == int(ours):  # the other one speaks now
+                said.append("")
+            said[-1] += segment.text
+        return Context(
+            question_id=self.ask.address.problem,
+            exchange=Exchange(self.format.user_message(self.ask.question), tuple(said)),
+            prompt=self.prompt,
+            text="".join(said),
+            ids=self.tokens.ids if self.tokens is not None else None,
+            outputs=tuple(segment.content for segment in self.segments if segment.kind is SegmentKind.OUTPUT),
+            shots=self.shots,
+            stop=self.format.output("").before.strip(),
+        )
 
     def keep(self, turn: Turn) -> None:
         """Append what the model wrote up to the end of its block; what stands behind counts as never sampled."""
@@ -226,6 +248,7 @@ class _Episode:
             answer=self.format.answer(self.segments),
             tokens=self.tokens.freeze() if self.tokens is not None else None,
             versions=self.ask.versions,
+            usage=dict(self.voice.usage),
             generate_s=self.generate_s,
             execute_s=self.execute_s,
         )
@@ -260,7 +283,10 @@ async def _converse(episode: _Episode) -> EndReason:
     for number in range(1_000_000):
         if episode.used() >= budget.context_tokens:
             return EndReason.CONTEXT
-        turn, _ = await episode.speak(number)
+        try:
+            turn, _ = await episode.speak(number)
+        except GenerationLostError:
+            return EndReason.LOST
         episode.keep(turn)
         if turn.out_of_time:
             return EndReason.SECONDS

@@ -1,23 +1,123 @@
-"""The start of a trajectory: what the user says, in the tokenizer's chat template."""
+"""The start of a trajectory: what the user says, in the tokenizer's chat template, behind worked examples if there are any.
+
+Examples are data: `rollout/prompts/NAME.yaml`, or a file of yours of the same form. They hold plan, blocks and what the blocks
+print, so one file serves every wire format.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import hashlib
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+from ..engines import Exchange, conversation
+from ..errors import DataError
+from ..settings import parse, read_yaml, settings
 from ..trajectory.formats import Format
 
 if TYPE_CHECKING:
     from ..trajectory.tokenizer import Tokenizer
 
 
-def render(question: str, *, format: Format, tokenizer: Tokenizer | None) -> str:
+@settings
+class Step:
+    """One block of an example, and what running it prints."""
+
+    code: str
+    prints: str
+    thought: str
+    """Stands before the block in formats that interleave thoughts."""
+
+
+@settings
+class Exemplar:
+    """One worked example."""
+
+    topic: str
+    question: str
+    answer: str
+    plan: str
+    steps: tuple[Step, ...]
+
+
+@settings
+class Sheet:
+    """What a prompt file holds."""
+
+    version: int
+    """Grows with each change."""
+    preface: str = ""
+    """Stands before the first example, in the user's message: not every chat template knows a system's."""
+    exemplars: tuple[Exemplar, ...]
+
+
+@dataclass(frozen=True)
+class Shots:
+    """A prompt file that was read."""
+
+    version: str
+    """Name, version and digest of the file: every record made with it carries this."""
+    preface: str
+    exemplars: tuple[Exemplar, ...]
+
+    def exchanges(self, format: Format) -> tuple[Exchange, ...]:
+        """The examples as a conversation in `format`."""
+        prefaces = [f"{self.preface}\n\n" if self.preface else "", *[""] * len(self.exemplars)]
+        return tuple(_exchange(*one, format) for one in zip(prefaces, self.exemplars, strict=False))
+
+
+def load(name: str) -> Shots:
+    """The worked examples of a prompt file.
+
+    Args:
+        name: of a file that ships, for example `thinc_3shot`, or the path of a YAML file.
+
+    Raises:
+        DataError: there is no such file; the ones that ship are named.
+        RecipeError: the file holds something else.
+    """
+    folder = files(__package__) / "prompts"
+    file: Any = Path(name) if name.endswith((".yaml", ".yml")) else folder / f"{name}.yaml"
+    try:
+        raw: bytes = file.read_bytes()
+    except OSError:
+        known = ", ".join(sorted(item.name.removesuffix(".yaml") for item in folder.iterdir()))
+        raise DataError(
+            f"prompt {name!r}: no such file; name a YAML file, or one that ships with thincode: {known}"
+        ) from None
+    sheet = parse(Sheet, read_yaml(raw.decode("utf-8"), place=str(name)), place=str(name))
+    digest = hashlib.blake2b(raw, digest_size=4).hexdigest()
+    return Shots(f"{Path(name).stem}@{sheet.version}:{digest}", sheet.preface.strip(), sheet.exemplars)
+
+
+def render(question: str, *, format: Format, tokenizer: Tokenizer | None, shots: Shots | None = None) -> str:
     """The prompt's text, up to where the model begins.
 
     Args:
         question: as the problem gives it; special tokens in it are made harmless.
         format: gives the user's message around the question.
-        tokenizer: its chat template wraps the message; None leaves the message as it is, with a blank line behind.
+        tokenizer: its chat template wraps the conversation; None gives the user's message alone, with a blank line behind.
+        shots: worked examples that come first.
+
+    Raises:
+        ModelError: there is no chat template, or it refuses the conversation.
     """
     if tokenizer is None:
         return format.user_message(question) + "\n\n"
-    return tokenizer.render_chat([{"role": "user", "content": format.user_message(tokenizer.neutralize(question))}])
+    asked = Exchange(format.user_message(tokenizer.neutralize(question)))
+    return tokenizer.render_chat(conversation(shots.exchanges(format) if shots is not None else (), asked))
+
+
+def _exchange(preface: str, exemplar: Exemplar, format: Format) -> Exchange:
+    steps = exemplar.steps
+    turns = format.teacher_turns(
+        exemplar.plan, [step.thought for step in steps], [step.code for step in steps], exemplar.answer
+    )
+    said: list[str] = []
+    for number, turn in enumerate(turns):
+        said.append(turn)
+        if number < len(turns) - 1:
+            said.append(format.output(steps[number].prints).text)
+    return Exchange(preface + format.user_message(exemplar.question), tuple(said))

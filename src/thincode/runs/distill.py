@@ -8,12 +8,12 @@ for each problem:                      sample τ = t1, c1, o1, …, cN, oN, a fr
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from .. import atomic
-from ..engines import Context, Engine
+from ..engines import Context
 from ..engines.scripted import Script
 from ..errors import DataError, RecipeError
 from ..grading import Graded, judge, records
@@ -21,16 +21,20 @@ from ..grading.answers import Grader
 from ..problems import Problem, WorkedSolution
 from ..rollout.episode import Ask
 from ..runlog import RunFolder
+from ..settings import Kind
 from ..trajectory import Address, Trajectory
 from ..trajectory.formats import Format
 from ..trajectory.store import LOG, Store, read
 from .recipe import DistillSettings
+from .speakers import ready
 from .workshop import ShowProgress, Workshop, load_problems
 
 STAGE = "distill"
 
 
-def run(settings: DistillSettings, *, folder: RunFolder, shop: Workshop, progress: ShowProgress) -> dict[str, Any]:
+def run(
+    settings: DistillSettings, *, folder: RunFolder, shop: Workshop, progress: ShowProgress, say: Callable[[str], None]
+) -> dict[str, Any]:
     """Sample the teacher on every problem and judge each trajectory.
 
     Args:
@@ -39,14 +43,23 @@ def run(settings: DistillSettings, *, folder: RunFolder, shop: Workshop, progres
             are not sampled again.
         shop: interpreter, event loop, format.
         progress: makes the line that shows how far it is.
+        say: told who teaches, and how.
 
     Returns:
         The funnel: problems, sampled, dropped by reason, kept.
     """
     problems = {problem.id: problem for problem in load_problems(settings.problems)}
-    seed = shop.recipe.seed
+    solutions = _solutions(settings, problems, shop) if settings.teacher.name == "scripted" else {}
+    teacher = ready(
+        settings.teacher,
+        shop=shop,
+        say=say,
+        place="distill.teacher",
+        script=lambda: teacher_script(solutions, shop.format),
+        shots=settings.prompt,
+    )
     asks = [
-        Ask(Address(seed, STAGE, 0, problem.id, sample), problem.question)
+        Ask(Address(shop.recipe.seed, STAGE, 0, problem.id, sample), problem.question, versions=teacher.versions)
         for problem in problems.values()
         for sample in range(settings.samples)
     ]
@@ -62,15 +75,16 @@ def run(settings: DistillSettings, *, folder: RunFolder, shop: Workshop, progres
                 store.append(trajectory, notes)
                 line.advance(1)
 
-        engine, flaws = _teacher(settings, problems, shop)
-        crowd = shop.crowd(engine)
-        setting = shop.setting(tokenizer=None, budget=settings.budget, sampling=settings.sampling)
+        setting = shop.setting(
+            tokenizer=teacher.tokenizer, budget=settings.budget, sampling=settings.sampling, shots=teacher.shots
+        )
         missing = [ask for ask in asks if ask.address.key not in there]
         with progress(STAGE, total=len(asks), unit="trajectories", done=len(there)) as line:
-            crowd.roll(missing, setting, on_finished=note)
+            teacher.crowd.roll(missing, setting, on_finished=note)
         store.sync()
-        shop.close_engine(engine)
-        funnel = count(store, flaws)
+        shop.close_engine(teacher.engine)
+        funnel = count(store, {name: solution.flaw for name, solution in solutions.items()})
+        funnel |= cost(store, settings.teacher)
     atomic.write_json(folder.path / "funnel.json", funnel)
     return funnel
 
@@ -100,12 +114,23 @@ def count(store: Store, flaws: Mapping[str, str]) -> dict[str, Any]:
     }
 
 
-def _teacher(
-    settings: DistillSettings, problems: Mapping[str, Problem], shop: Workshop
-) -> tuple[Engine, dict[str, str]]:
-    """The engine that teaches, and the flaws it is known to put in, by problem."""
-    if settings.teacher.name != "scripted":
-        raise RecipeError(f"distill.teacher: {settings.teacher.name!r} can't teach yet; known: scripted")
+def cost(store: Store, teacher: Kind) -> dict[str, Any]:
+    """What a served teacher charged for all records: tokens, and money where its settings have prices."""
+    usage: Counter[str] = Counter()
+    for record in store.records(ids=False):
+        usage.update(record.trajectory.usage)
+    if not usage:
+        return {}
+    found: dict[str, Any] = {"usage": dict(usage)}
+    prices = getattr(teacher.settings, "prices", None)
+    if prices is not None:
+        money = usage["prompt_tokens"] * prices.prompt + usage["generated_tokens"] * prices.generated
+        found["cost"] = round(money / 1e6, 4)
+    return found
+
+
+def _solutions(settings: DistillSettings, problems: Mapping[str, Problem], shop: Workshop) -> dict[str, WorkedSolution]:
+    """The programs that a scripted teacher writes, by problem."""
     source = settings.problems
     if not hasattr(source.module, "worked_solution"):
         raise RecipeError(
@@ -117,9 +142,7 @@ def _teacher(
         solution = source.module.worked_solution(source.settings, problem, seed=seed)
         if solution is not None:
             solutions[problem.id] = solution
-    script = teacher_script(solutions, shop.format)
-    engine: Engine = settings.teacher.module.open(settings.teacher.settings, script=script)
-    return engine, {name: solution.flaw for name, solution in solutions.items()}
+    return solutions
 
 
 def teacher_script(solutions: Mapping[str, WorkedSolution], format: Format) -> Script:

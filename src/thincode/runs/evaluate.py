@@ -13,32 +13,29 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from ..engines import Context, Engine, Sampling
+from ..engines import Context, Sampling
 from ..engines.scripted import Script
-from ..errors import RecipeError
 from ..evaluation import Estimate, Scorecard
 from ..evaluation.scorecard import measure, swap_partners, write
 from ..grading import Graded, records
 from ..grading.answers import Grader
 from ..problems import Problem
-from ..rollout.crowd import Crowd
 from ..rollout.episode import Ask
 from ..runlog import RunFolder
 from ..settings import Kind, kind
 from ..trajectory import Address, Trajectory
 from ..trajectory.store import Store
-from ..trajectory.tokenizer import Tokenizer
 from .recipe import EvaluateSection
+from .speakers import Speaker
 from .workshop import ShowProgress, Workshop, load_problems
 
 
 @dataclass(frozen=True)
 class Subject:
-    """What is evaluated: a crowd that speaks for it, and its name in the tables."""
+    """What is evaluated: its name in the tables, and who speaks for it."""
 
     name: str
-    crowd: Crowd
-    tokenizer: Tokenizer | None
+    speaker: Speaker
 
 
 def run(
@@ -117,14 +114,18 @@ class _Arm:
             shown: what to show instead of real outputs, by (problem, sample); those that are missing are left out.
         """
         stage = "/".join(part for part in ("evaluate", self.subject.name, arm) if part)
+        versions = {**self.subject.speaker.versions, "model": self.subject.name}
         asks = []
         for problem in self.problems.values():
             for sample in range(samples):
                 if shown is None or (problem.id, sample) in shown:
                     address = Address(self.shop.recipe.seed, stage, 0, problem.id, sample)
                     outputs = shown[problem.id, sample] if shown is not None else None
-                    asks.append(Ask(address, problem.question, shown=outputs, versions={"model": self.subject.name}))
-        setting = self.shop.setting(tokenizer=self.subject.tokenizer, budget=self.section.budget, sampling=sampling)
+                    asks.append(Ask(address, problem.question, shown=outputs, versions=versions))
+        speaker = self.subject.speaker
+        setting = self.shop.setting(
+            tokenizer=speaker.tokenizer, budget=self.section.budget, sampling=sampling, shots=speaker.shots
+        )
         with Store(folder, keep_ids=False) as store, Grader() as grader:
             there = store.keys()
 
@@ -136,7 +137,7 @@ class _Arm:
                     line.advance(1)
 
             with self.progress(stage, total=len(asks), unit="trajectories", done=len(there)) as line:
-                self.subject.crowd.roll(self._missing(asks, there), setting, on_finished=grade)
+                speaker.crowd.roll(self._missing(asks, there), setting, on_finished=grade)
             store.sync()
             return [records.graded_from_record(record.trajectory, record.annotations) for record in store.records()]
 
@@ -195,27 +196,3 @@ def gold_script(problems: Sequence[Problem], format: Any) -> Script:
         return str(turns[min(len(context.outputs), len(turns) - 1)])
 
     return say
-
-
-def open_engine(
-    section: EvaluateSection,
-    *,
-    shop: Workshop,
-    tokenizer: Tokenizer | None,
-    model: Path | None,
-    problems: Sequence[Problem],
-) -> Engine:
-    """The engine a section names; a scripted one replays gold answers.
-
-    Raises:
-        RecipeError: the engine needs a model and none is named.
-    """
-    module, chosen = section.engine.module, section.engine.settings
-    if section.engine.name == "scripted":
-        replay: Engine = module.open(chosen, script=gold_script(problems, shop.format))
-        return replay
-    if model is None:
-        raise RecipeError("evaluate.model: name a model folder with --model DIR or --run DIR")
-    settings = replace(chosen, model=str(model), rows=shop.recipe.live)
-    engine: Engine = module.open(settings, tokenizer=tokenizer, schedule=shop.recipe.schedule.value)
-    return engine

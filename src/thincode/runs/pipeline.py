@@ -23,10 +23,10 @@ from ..runlog import RunFolder
 from ..settings import Resolved
 from ..training import models
 from ..trajectory.store import Store
-from ..trajectory.tokenizer import Tokenizer
 from . import distill, evaluate, rl, sft
 from .evaluate import Subject
 from .recipe import Recipe
+from .speakers import ready
 from .workshop import ShowProgress, Workshop, load_problems
 
 
@@ -54,7 +54,9 @@ class Pipeline:
         section = _section(self.recipe.distill, "distill")
         with self._step(folder) as (run, done):
             if done is None:
-                done = distill.run(section, folder=run, shop=self.shop, progress=self.console.progress)
+                done = distill.run(
+                    section, folder=run, shop=self.shop, progress=self.console.progress, say=self.console.say
+                )
                 run.finish(done)
             return done
 
@@ -88,13 +90,13 @@ class Pipeline:
         return folder / "model"
 
     def evaluate(
-        self, folder: Path, *, name: str, model: Path | None, limit: int | None = None, all_arms: bool = True
+        self, folder: Path, *, name: str | None, model: Path | None, limit: int | None = None, all_arms: bool = True
     ) -> Scorecard:
         """The scorecard of one model, or of the recipe's own engine where `model` is None.
 
         Args:
             folder: the evaluation's run folder.
-            name: of the subject, in tables.
+            name: of the subject, in tables; None takes the engine's.
             model: its folder.
             limit: only so many of the problems.
             all_arms: False samples the main arm only, not greedy and not with swapped outputs.
@@ -105,12 +107,17 @@ class Pipeline:
         with self._step(folder) as (run, done):
             if done is None:
                 problems = load_problems(section.problems)[:limit]
-                model = models.local_folder(str(model)) if model is not None else None
-                tokenizer = Tokenizer.load(model) if model is not None else None
-                engine = evaluate.open_engine(
-                    section, shop=self.shop, tokenizer=tokenizer, model=model, problems=problems
+                folder_of_model = models.local_folder(str(model)) if model is not None else None
+                speaker = ready(
+                    section.engine,
+                    shop=self.shop,
+                    say=self.console.say,
+                    place="evaluate.engine",
+                    script=lambda: evaluate.gold_script(problems, self.shop.format),
+                    model=folder_of_model,
+                    shots=section.prompt,
                 )
-                subject = Subject(name, self.shop.crowd(engine), tokenizer if engine.speaks_ids else None)
+                subject = Subject(name or speaker.engine.name, speaker)
                 evaluate.run(
                     section,
                     subject=subject,
@@ -119,7 +126,7 @@ class Pipeline:
                     progress=self.console.progress,
                     problems=problems,
                 )
-                self.shop.close_engine(engine)
+                self.shop.close_engine(speaker.engine)
                 run.finish({"problems": len(problems)})
         return read(folder / "scorecard.json")
 

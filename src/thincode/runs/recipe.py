@@ -59,6 +59,8 @@ class DistillSettings:
 
     problems: Source = _kind("thincode.problems.sources", "drills")
     teacher: EngineKind = _kind("thincode.engines", "scripted")
+    prompt: str | None = None
+    """Worked examples before each question: a prompt file that ships (`thinc_3shot`), or the path of a YAML file."""
     samples: Count = 1
     """Trajectories a problem."""
     budget: Budget = field(default_factory=Budget)
@@ -131,6 +133,8 @@ class EvaluateSection:
     engine: EngineKind = _kind("thincode.engines", "local")
     model: str | None = None
     """Folder of the model to evaluate when the command line names none."""
+    prompt: str | None = None
+    """Worked examples before each question (few-shot), as in distill.prompt."""
     samples: Count = 16
     sampling: Sampling = field(default_factory=lambda: Sampling(temperature=0.6))
     budget: Budget = field(default_factory=Budget)

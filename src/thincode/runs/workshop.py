@@ -15,6 +15,7 @@ from ..problems import Problem
 from ..rollout import Budget, Schedule
 from ..rollout.crowd import Crowd, LoopThread, LostCount
 from ..rollout.episode import Setting
+from ..rollout.prompt import Shots
 from ..runlog import Progress
 from ..settings import Kind
 from ..trajectory.formats import Format, build
@@ -58,11 +59,12 @@ class Workshop:
 
     def crowd(self, engine: Engine) -> Crowd:
         """A crowd that speaks through `engine`; the engine is closed with the workshop."""
-        return Crowd(
-            loop=self.loop, engine=engine, schedule=self.recipe.schedule, live=self.recipe.live, lost=self.lost
-        )
+        live = min(self.recipe.live, engine.most_at_once or self.recipe.live)
+        return Crowd(loop=self.loop, engine=engine, schedule=self.recipe.schedule, live=live, lost=self.lost)
 
-    def setting(self, *, tokenizer: Tokenizer | None, budget: Budget, sampling: Sampling) -> Setting:
+    def setting(
+        self, *, tokenizer: Tokenizer | None, budget: Budget, sampling: Sampling, shots: Shots | None = None
+    ) -> Setting:
         """What the episodes of one roll share."""
         return Setting(
             interpreter=self.interpreter,
@@ -70,6 +72,7 @@ class Workshop:
             tokenizer=tokenizer,
             budget=budget,
             sampling=sampling,
+            shots=shots,
             timed=not self.deterministic,
         )
 

@@ -140,6 +140,8 @@ class Trajectory:
     tokens: Tokens | None = None
     versions: Mapping[str, str] = field(default_factory=dict)
     """For example thincode, model, prompt, checkpoint."""
+    usage: Mapping[str, int] = field(default_factory=dict, compare=False)
+    """What a served model charged: `prompt_tokens`, `generated_tokens`, `requests`, …; empty for others."""
     generate_s: float = field(default=0.0, compare=False)
     execute_s: float = field(default=0.0, compare=False)
 

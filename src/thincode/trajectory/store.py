@@ -217,6 +217,7 @@ def _check_schema(line: Mapping[str, Any], place: str) -> None:
 
 def to_json(trajectory: Trajectory) -> dict[str, Any]:
     """A record as plain JSON, without its tokens."""
+    usage = {"usage": dict(trajectory.usage)} if trajectory.usage else {}
     return {
         "schema": SCHEMA,
         "address": vars(trajectory.address),
@@ -229,6 +230,7 @@ def to_json(trajectory: Trajectory) -> dict[str, Any]:
         "versions": dict(trajectory.versions),
         "generate_s": trajectory.generate_s,
         "execute_s": trajectory.execute_s,
+        **usage,
     }
 
 
@@ -259,6 +261,7 @@ def from_json(line: Mapping[str, Any], tokens: Tokens | None = None) -> Trajecto
         versions=line["versions"],
         generate_s=line["generate_s"],
         execute_s=line["execute_s"],
+        usage=line.get("usage", {}),
     )
 
 

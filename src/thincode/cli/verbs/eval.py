@@ -35,10 +35,10 @@ def run(words: argparse.Namespace) -> int:
     return 0
 
 
-def _name_of(run: Path | None, model: Path | None) -> str:
+def _name_of(run: Path | None, model: Path | None) -> str | None:
     if run is not None:
         return run.name
-    return model.name if model is not None else "scripted"
+    return model.name if model is not None else None
 
 
 VERB = Verb(
