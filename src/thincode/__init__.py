@@ -15,7 +15,7 @@ _HOME = {
     "Trajectory": "trajectory",
     "Segment": "trajectory",
     "EndReason": "trajectory",
-    "Interpreter": "interpreter",
+    "Interpreter": "interpreter.alone",
     "BlockResult": "interpreter",
     "Limits": "interpreter",
     "Engine": "engines",
@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from .evaluation import Scorecard as Scorecard
     from .grading import Grade as Grade
     from .interpreter import BlockResult as BlockResult
-    from .interpreter import Interpreter as Interpreter
     from .interpreter import Limits as Limits
+    from .interpreter.alone import Interpreter as Interpreter
     from .problems import Problem as Problem
     from .rollout import Budget as Budget
     from .trajectory import EndReason as EndReason

@@ -123,10 +123,28 @@ class Interpreter(Protocol):
         """Close."""
 
 
-def open_interpreter(backend: Kind | None = None, *, limits: Limits | None = None) -> Interpreter:
+def open_interpreter(
+    backend: Kind | None = None, *, limits: Limits | None = None, preset: str | None = None
+) -> Interpreter:
     """The interpreter a recipe names; by default isolated Python processes on this machine.
 
     Call it before torch is imported: the supervisor is started by exec, and must not inherit a process with threads.
+
+    Args:
+        backend: what runs the blocks.
+        limits: what they may use.
+        preset: behave as that system's interpreter, whose time, memory and output limits then hold; see `presets`.
+
+    Raises:
+        RecipeError: there is no such preset.
+        InfrastructureError: it can't be started.
     """
     chosen = backend or kind("thincode.interpreter.backends", "python")
-    return cast("Interpreter", chosen.module.open(chosen.settings, limits=limits or Limits()))
+    limits = limits or Limits()
+    if preset is None:
+        return cast("Interpreter", chosen.module.open(chosen.settings, limits=limits))
+    from . import _preset_session, presets
+
+    sheet = presets.preset(preset)
+    inner = cast("Interpreter", chosen.module.open(chosen.settings, limits=sheet.limits(limits)))
+    return _preset_session.PresetInterpreter(inner, sheet)

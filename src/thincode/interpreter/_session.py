@@ -27,6 +27,8 @@ class Recovery:
     """Blocks whose names are there."""
 
     def __str__(self) -> str:
+        if not self.lost and not self.kept:
+            return ""  # nothing was there
         if not self.lost:
             return "Names are as they were before this block."
         if not self.kept:
@@ -218,6 +220,6 @@ def result_of(ended: Ended, limits: Limits, recovery: Recovery | None = None) ->
     if recovery is None:
         return BlockResult(Status.LIMIT, f"{output}{note}\n", detail, cut_chars, **times)
     return BlockResult(
-        Status.LIMIT, f"{output}{note} {recovery}\n", detail, cut_chars, state_kept=not recovery.lost,
+        Status.LIMIT, f"{output}{note} {recovery}".rstrip() + "\n", detail, cut_chars, state_kept=not recovery.lost,
         restored=recovery.how, **times,
     )  # fmt: skip

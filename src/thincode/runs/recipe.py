@@ -5,13 +5,16 @@ A recipe with one section serves that verb; `thincode run` does all sections the
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import field
 from typing import Annotated
 
 from pydantic import Field
 
+from .._mistakes import choices
 from ..engines import Sampling
 from ..interpreter import Limits
+from ..interpreter.presets import PRESETS
 from ..rollout import Budget, Schedule
 from ..settings import In, Kind, kind, settings
 from ..training.curriculum import Stage
@@ -51,6 +54,13 @@ class InterpreterSettings:
 
     backend: Backend = _kind("thincode.interpreter.backends", "python")
     limits: Limits = field(default_factory=Limits)
+    preset: str | None = None
+    """Behave as the interpreter of that system (cir, aster, retool, verl, …), whose time and output limits then hold."""
+
+    def check(self) -> Iterator[tuple[str, str]]:
+        """The preset must be there."""
+        if self.preset is not None and self.preset not in PRESETS:
+            yield "preset", f"no preset {self.preset!r}; {choices(self.preset, sorted(PRESETS))}"
 
 
 @settings

@@ -52,7 +52,9 @@ class Workshop:
         self.tier = str(probe()["tier"]) if recipe.interpreter.backend.name == "python" else "unknown"
         """The isolation that sessions have on this machine; see `thincode doctor`."""
         limits = replace(recipe.interpreter.limits, deterministic=self.deterministic)
-        self.interpreter: Interpreter = open_interpreter(recipe.interpreter.backend, limits=limits)
+        self.interpreter: Interpreter = open_interpreter(
+            recipe.interpreter.backend, limits=limits, preset=recipe.interpreter.preset
+        )
         self.loop = self._stack.enter_context(LoopThread())
         self._stack.callback(lambda: self.loop.call(self.interpreter.close()))
         _set_threads(recipe.threads)
