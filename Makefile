@@ -67,7 +67,7 @@ $(BIN)/.train: pyproject.toml constraints.txt | $(BIN)/python
 	touch $@
 
 $(BIN)/.all: pyproject.toml constraints.txt | $(BIN)/python
-	$(PIP_INSTALL) -e '.[train,remote,gym,dev]'
+	$(PIP_INSTALL) -e '.[train,remote,gym,jupyter,dev]'
 	touch $@ $(BIN)/.train
 
 $(BIN)/python:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
+from contextlib import ExitStack
 from typing import Any
 
 import pytest
 
+from serving import Server
 from thincode.errors import InfrastructureError, MissingExtraError
 from thincode.interpreter import BlockResult, Interpreter, Limits, Status
 from thincode.settings import kind, kinds
@@ -16,14 +18,16 @@ ROOM = "thincode.interpreter.backends"
 LIMITS = Limits(cpu_s=0.5, wall_s=5, memory_mib=256, output_chars=200, grace_s=0.2)
 # The quickest settings a backend has.
 LIGHT: dict[str, dict[str, Any]] = {"python": {"preload": [], "pool": 1}}
+SLOW = {"jupyter"}
+"""Seconds a session: whole in `make slow`, sampled in the unit tests."""
 
 
 class Bench:
     """One interpreter on a loop of its own."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, **settings: Any) -> None:
         self.loop = asyncio.new_event_loop()
-        self.plug = kind(ROOM, name, **LIGHT.get(name, {}))
+        self.plug = kind(ROOM, name, **LIGHT.get(name, {}), **settings)
         self.interpreter: Interpreter = self.plug.module.open(self.plug.settings, limits=LIMITS)
 
     def run(self, *blocks: str, seed: int = 0) -> list[BlockResult]:
@@ -39,14 +43,22 @@ class Bench:
         self.loop.close()
 
 
-@pytest.fixture(scope="module", params=kinds(ROOM))
+@pytest.fixture(
+    scope="module",
+    params=[pytest.param(name, marks=pytest.mark.slow) if name in SLOW else name for name in kinds(ROOM)],
+)
 def bench(request: pytest.FixtureRequest) -> Iterator[Bench]:
-    try:
-        made = Bench(request.param)
-    except MissingExtraError as error:
-        pytest.skip(str(error))
-    yield made
-    made.close()
+    with ExitStack() as stack:
+        settings = {}
+        if request.param == "remote":
+            pytest.importorskip("aiohttp", reason="needs the extra: pip install 'thincode[remote]'")
+            settings["url"] = stack.enter_context(Server()).url
+        try:
+            made = Bench(request.param, **settings)
+        except MissingExtraError as error:
+            pytest.skip(str(error))
+        yield made
+        made.close()
 
 
 def test_names_persist_from_block_to_block(bench: Bench) -> None:

@@ -111,7 +111,7 @@ def test_relative_imports_are_resolved(tmp_path: Path) -> None:
 
 
 def test_what_shares_a_process_with_blocks_is_standard_library_only() -> None:
-    files = ("_worker", "_streams", "_checkpoint")
+    files = ("_worker", "_prompt", "_streams", "_checkpoint")
     ours = {f"thincode.interpreter.{name}" for name in files}
     for name in files:
         names = imports_of(SOURCE / "interpreter" / f"{name}.py", package="thincode.interpreter")
