@@ -57,6 +57,7 @@ slow: $(BIN)/.all ## soak, long kill chains, whole matrices, ten times the drawn
 
 perf: $(BIN)/.all ## speed against peers, paired in one run
 	$(BIN)/python perf/rollout.py
+	$(BIN)/python perf/distill.py
 
 docs: $(BIN)/.all ## run every command that README and docs show
 	$(BIN)/pytest -q -m "slow or not slow" tests/unit/house/test_docs.py

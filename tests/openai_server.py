@@ -11,6 +11,7 @@ import itertools
 import json
 import math
 import re
+import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -90,6 +91,8 @@ class OpenAIServer:
     thought: str = ""
     """Stands before each answer, as a thinking model's text does."""
     context_tokens: int = 100_000
+    echoes: bool = False
+    """Repeats the message that is to be continued in a whole answer, as llama.cpp does."""
     tick_s: float = 0.0
     """Between two events of a stream."""
     piece_chars: int = 12
@@ -167,6 +170,8 @@ class OpenAIServer:
             await asyncio.sleep(3600)
         if fault in ("429", "500"):
             return _error(int(fault), "come back later", retry_after="0.05" if fault == "429" else None)
+        if fault == "teapot":
+            return _error(418, "never again")
         if fault == "json":
             return web.Response(text='{"id": "x", "choi', content_type="application/json")
         if fault == "empty":
@@ -182,7 +187,8 @@ class OpenAIServer:
         pieces, finish = self._pieces(body, prompt)
         usage = {"prompt_tokens": tokens, "completion_tokens": len(pieces)}
         if not body.get("stream"):
-            choice = {"index": 0, **_joined(pieces, chat=chat), "finish_reason": finish}
+            said = body["messages"][-1]["content"] if self.echoes and body.get("continue_final_message") else ""
+            choice = {"index": 0, **_joined([{"text": said}] * bool(said) + pieces, chat=chat), "finish_reason": finish}
             return web.json_response({**frame, "choices": [choice], "usage": usage})
         return await self._stream(request, frame, pieces, finish, usage, chat=chat, half=fault == "half")
 
@@ -258,3 +264,14 @@ def problems(count: int) -> Iterator[str]:
     for number in range(count):
         asked, answer = question(number)
         yield json.dumps({"id": f"p{number}", "problem": asked, "answer": answer}) + "\n"
+
+
+def main() -> None:
+    """Serve `teacher` until stdin closes; the first argument is how many characters an event has."""
+    with OpenAIServer(piece_chars=int(sys.argv[1])) as server:
+        print(server.url, flush=True)
+        sys.stdin.read()
+
+
+if __name__ == "__main__":
+    main()

@@ -26,6 +26,9 @@ def source(request: pytest.FixtureRequest, tmp_path: Path) -> Kind:
         "gym": {"count": 20},
         "hub": {"dataset": "aime25", "path": file},
         "jsonl": {"path": file},
+        "mix": {
+            "sources": [{"kind": "jsonl", "path": str(file)}, {"kind": "hub", "dataset": "aime25", "path": str(file)}]
+        },
     }
     if request.param == "gym" and importlib.util.find_spec("reasoning_gym") is None:
         pytest.skip("needs reasoning-gym: pip install 'thincode[gym]'")

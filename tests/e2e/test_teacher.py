@@ -68,6 +68,19 @@ def test_a_served_teacher_thinks_with_the_interpreter_in_the_loop(
     assert KEY not in kept + said.err + said.out
 
 
+def test_a_served_model_is_evaluated(tmp_path: Path) -> None:
+    (tmp_path / "problems.jsonl").write_text("".join(problems(6)))
+    source = json.dumps({"kind": "jsonl", "path": str(tmp_path / "problems.jsonl")})
+    with OpenAIServer() as server:
+        engine = json.dumps({"kind": "openai", "base_url": server.url})
+        words = [f"evaluate.engine={engine}", f"evaluate.problems={source}", "evaluate.prompt=thinc_3shot"]
+        budget = "evaluate.budget.context_tokens=8000"
+        assert main(["eval", "tiny/benchmarks", *words, budget, "--quiet", "--out", str(tmp_path / "out")]) == 0
+    card = json.loads((tmp_path / "out/scorecard.json").read_text())
+    assert card["name"] == "teacher-1"
+    assert next(one for one in card["estimates"] if one["name"] == "avg@1")["value"] == 1.0
+
+
 def chain(tmp_path: Path, *, count: int, kills: int, within_s: float) -> None:
     """A distillation from a server that fails in every tenth request, killed again and again."""
     out, random, hits = tmp_path / "out", Random(5), 0

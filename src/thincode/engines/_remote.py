@@ -62,6 +62,8 @@ class Request:
     body: Mapping[str, Any]
     chars: int
     """Of the prompt: what is charged is estimated from it where the server was cut short and never told."""
+    continued: str = ""
+    """The message that is to be continued; llama.cpp repeats it at the beginning of a whole answer."""
     thought_open: bool = False
     """The prompt ends inside a hidden thought."""
 

@@ -58,11 +58,13 @@ class TextEngine(RemoteEngine):
         body = self.body({"messages": messages, **goes_on, **stop}, sampling=sampling, max_tokens=max_tokens, seed=seed)
         chars = sum(len(message["content"]) for message in messages)
         # A message that is continued has its thought behind it.
-        return Request(CHAT, body, chars=chars, thought_open=self._thought_open and not goes_on)
+        continued = context.text if goes_on else ""
+        return Request(CHAT, body, chars=chars, continued=continued, thought_open=self._thought_open and not goes_on)
 
     def hearing(self, sink: Sink, request: Request) -> Hearing:
         """See `RemoteEngine.hearing`."""
-        return _TextHearing(sink, Thoughts(opened=request.thought_open), counted=self._counted)
+        thoughts = Thoughts(opened=request.thought_open)
+        return _TextHearing(sink, thoughts, counted=self._counted, continued=request.continued)
 
     def _rendered(self, context: Context) -> str:
         assert self._tokenizer is not None, "open() asks for a template"
@@ -107,10 +109,11 @@ class TextEngine(RemoteEngine):
 
 
 class _TextHearing(Hearing):
-    def __init__(self, sink: Sink, thoughts: Thoughts, *, counted: bool) -> None:
+    def __init__(self, sink: Sink, thoughts: Thoughts, *, counted: bool, continued: str) -> None:
         self._sink = sink
         self._thoughts = thoughts
         self._counted = counted
+        self._continued = continued
 
     def hear(self, choice: Mapping[str, Any]) -> bool:
         """See `Hearing.hear`; chat and plain completions, whole and streamed, have their text in four places."""
@@ -121,6 +124,8 @@ class _TextHearing(Hearing):
         piece = said.get("content") or said.get("text") or ""
         if not isinstance(piece, str) or not isinstance(hidden, str):
             raise Fault(f"the answer's text is {str(piece)[:80]!r}")
+        if "message" in choice:
+            piece = piece.removeprefix(self._continued)
         self.tokens += bool(piece or hidden)
         thought, spoken = self._thoughts.feed(piece)
         return self._push(hidden + thought, spoken)

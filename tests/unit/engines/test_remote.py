@@ -123,6 +123,15 @@ def test_a_first_turn_has_nothing_to_continue() -> None:
         assert server.asked[0]["messages"][-1]["content"] == ASKED
 
 
+@pytest.mark.parametrize("echoes", [False, True])
+def test_a_server_may_repeat_what_it_continues(echoes: bool) -> None:
+    with OpenAIServer(echoes=echoes) as server:
+        sink, engine = Listener(), opened(server, way="continue", stream=False)
+        say(engine, sink, context(FIRST, OUTPUT))
+        drive(engine, engine.close())
+    assert "".join(sink.pieces) == teacher(ASKED + FIRST + OUTPUT)
+
+
 # --- thoughts --------------------------------------------------------------------------------------------------------
 
 
