@@ -6,13 +6,13 @@ import contextlib
 import json
 import os
 import selectors
-import signal
 import subprocess
 import sys
 import threading
 import time
 from enum import Enum
 from pathlib import Path
+from typing import NamedTuple
 
 from ..errors import InfrastructureError
 
@@ -32,25 +32,43 @@ class Comparison(Enum):
     TIME_LIMIT = "time_limit"
 
 
+_FOUND = {
+    True: Comparison.EQUAL,
+    False: Comparison.DIFFERENT,
+    None: Comparison.UNPARSABLE,
+    "crash": Comparison.UNPARSABLE,
+    "time_limit": Comparison.TIME_LIMIT,
+}
+
+
+class Compared(NamedTuple):
+    """What was found, and the CPU seconds it took."""
+
+    found: Comparison
+    cpu_s: float
+
+
 class _Worker:
-    def __init__(self, cpu_s: float, memory_mib: int) -> None:
+    def __init__(self, memory_mib: int) -> None:
         # Started by exec, never by a bare fork: the owner may have threads. One hash seed: sympy's orders repeat.
         self.process = subprocess.Popen(
-            [sys.executable, "-P", str(_WORKER), str(cpu_s), str(memory_mib)],
+            [sys.executable, "-P", str(_WORKER), str(memory_mib)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             env={name: os.environ[name] for name in _ENVIRONMENT if name in os.environ} | {"PYTHONHASHSEED": "0"},
         )
         self.is_ready = False
+        self.answers = True
+        """False once a question was left unanswered: what comes next would be the answer to that one."""
 
     def wait_ready(self) -> None:
         if not self.is_ready:
-            if self.read_line(_START_S) != b"ready\n":
+            if self.read_line(_START_S) != b'"ready"\n':
                 self.kill()
                 raise InfrastructureError(
                     f"a grading process did not start (exit {self.process.returncode}): run `{sys.executable} "
-                    f"{_WORKER} 1 2048` to see why"
+                    f"{_WORKER} 2048` to see why"
                 )
             self.is_ready = True
 
@@ -67,23 +85,21 @@ class _Worker:
                 line += piece
         return line
 
-    def ask(self, gold: str, answer: str, wall_s: float) -> Comparison | None:
-        """None if the process died of neither limit."""
+    def ask(self, gold: str, answer: str, cpu_s: float) -> Compared | None:
+        """None if the process is gone."""
         assert self.process.stdin is not None
         try:
-            self.process.stdin.write(json.dumps([gold, answer]).encode() + b"\n")
+            self.process.stdin.write(json.dumps([gold, answer, cpu_s]).encode() + b"\n")
             self.process.stdin.flush()
         except OSError:
             return None
-        line = self.read_line(wall_s)
-        if line.endswith(b"\n"):
-            found = json.loads(line)
-            return {True: Comparison.EQUAL, False: Comparison.DIFFERENT, None: Comparison.UNPARSABLE}[found]
-        try:
-            code = self.process.wait(1.0)
-        except subprocess.TimeoutExpired:
-            return Comparison.TIME_LIMIT
-        return Comparison.TIME_LIMIT if code == -signal.SIGPROF else None
+        # The CPU limit decides; the wall limit is for a process that sleeps or a machine that stalls.
+        line = self.read_line(20 * cpu_s + 5)
+        if not line.endswith(b"\n"):
+            self.answers = False
+            return None if self.process.poll() is not None else Compared(Comparison.TIME_LIMIT, cpu_s)
+        found, used = json.loads(line)
+        return Compared(_FOUND[found], cpu_s if used is None else used)
 
     @property
     def alive(self) -> bool:
@@ -101,14 +117,14 @@ class _Worker:
 class Pool:
     """At most `processes` workers, started when first needed; any thread may ask."""
 
-    def __init__(self, *, processes: int, cpu_s: float, memory_mib: int) -> None:
-        self._cpu_s, self._memory_mib = cpu_s, memory_mib
+    def __init__(self, *, processes: int, memory_mib: int) -> None:
+        self._memory_mib = memory_mib
         self._room = threading.BoundedSemaphore(processes)
         self._idle: list[_Worker] = []
         self._owner = os.getpid()
 
-    def compare(self, gold: str, answer: str) -> Comparison:
-        """Whether `answer` has the value of `gold`; a process beyond its CPU seconds is killed.
+    def compare(self, gold: str, answer: str, *, cpu_s: float) -> Compared:
+        """Whether `answer` has the value of `gold`; what is not decided within the CPU seconds is killed.
 
         Raises:
             InfrastructureError: no worker can be started.
@@ -117,17 +133,14 @@ class Pool:
             for _ in range(2):
                 worker = self._take()
                 worker.wait_ready()
-                # The CPU limit decides; the wall limit is for a process that sleeps or a machine that stalls.
-                found = worker.ask(gold, answer, wall_s=20 * self._cpu_s + 5)
-                if found in (None, Comparison.TIME_LIMIT):
+                compared = worker.ask(gold, answer, cpu_s)
+                if compared is None or not worker.answers:
                     worker.kill()
-                    # The next one loads while the caller goes on.
-                    self._idle.append(_Worker(self._cpu_s, self._memory_mib))
                 else:
                     self._idle.append(worker)
-                if found is not None:
-                    return found
-            return Comparison.UNPARSABLE  # two processes in a row crashed on it
+                if compared is not None:
+                    return compared
+            return Compared(Comparison.UNPARSABLE, 0.0)  # two processes in a row died on it
 
     def _take(self) -> _Worker:
         if self._owner != os.getpid():  # after a fork the workers belong to the parent
@@ -137,7 +150,7 @@ class Pool:
             if worker.alive:
                 return worker
             worker.kill()
-        return _Worker(self._cpu_s, self._memory_mib)
+        return _Worker(self._memory_mib)
 
     def close(self) -> None:
         """End the workers."""

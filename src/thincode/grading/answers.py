@@ -21,6 +21,7 @@ import atexit
 import re
 import threading
 from collections.abc import Callable
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Self
 
@@ -32,6 +33,8 @@ LIMIT_CHARS = forms.LIMIT_CHARS
 _SYMBOLIC_CHARS = 400
 _SYMBOLIC_DEPTH = 20
 _PARTS = 64
+_LEAST_S = 0.005
+"""CPU seconds below which no comparison is begun."""
 
 _EQUAL_INTEGER = Grade(True, GradeReason.EQUAL_INTEGER)
 _EQUAL_VALUE = Grade(True, GradeReason.EQUAL_VALUE)
@@ -71,8 +74,9 @@ class Grader:
     """
 
     def __init__(self, *, processes: int = 1, limit_s: float = 0.6, memory_mib: int = 2048) -> None:
-        """Nothing starts yet. `limit_s` are CPU seconds of one comparison, so a busy machine changes no grade."""
-        self._pool = Pool(processes=processes, cpu_s=limit_s, memory_mib=memory_mib)
+        """Nothing starts yet. `limit_s` are CPU seconds of one grade, so a busy machine changes none."""
+        self._pool = Pool(processes=processes, memory_mib=memory_mib)
+        self._limit_s = limit_s
 
     def grade(self, answer: str | None, gold: str) -> Grade:
         """Whether `answer` is right.
@@ -84,18 +88,17 @@ class Grader:
         Raises:
             InfrastructureError: a grading process can't be started; never for what the texts hold.
         """
-        if answer is None or not answer.strip():
-            return _NO_ANSWER
-        expected = integer(gold)
-        if expected is not None:
-            found = integer(answer)
-            if found is not None:
-                return _EQUAL_INTEGER if found == expected else _DIFFERENT
-        if answer.strip() == gold.strip():
-            return _EQUAL_VALUE
-        if len(answer) > LIMIT_CHARS or len(gold) > LIMIT_CHARS:
-            return _UNPARSABLE
-        return _grade_forms(forms.undress(answer), forms.undress(gold), self._pool.compare)
+        return decide(answer, gold, _Allowance(self._pool, self._limit_s))
+
+    def explain(self, answer: str | None, gold: str) -> Explanation:
+        """The grade with what was read and what was asked of math-verify.
+
+        Raises:
+            InfrastructureError: a grading process can't be started.
+        """
+        allowance = _Allowance(self._pool, self._limit_s)
+        grade = decide(answer, gold, allowance)
+        return Explanation(grade, reading(gold), reading(answer or ""), tuple(allowance.asked))
 
     def close(self) -> None:
         """End the processes."""
@@ -106,6 +109,38 @@ class Grader:
 
     def __exit__(self, *details: object) -> None:
         self.close()
+
+
+class _Allowance:
+    """The comparisons of one grade, which share its CPU seconds: a list of many parts may need many."""
+
+    def __init__(self, pool: Pool, limit_s: float) -> None:
+        self._pool, self._left_s = pool, limit_s
+        self.asked: list[tuple[str, str, str]] = []
+
+    def __call__(self, gold: str, answer: str) -> Comparison:
+        found = Comparison.TIME_LIMIT
+        if self._left_s > _LEAST_S:
+            found, used_s = self._pool.compare(gold, answer, cpu_s=self._left_s)
+            self._left_s -= used_s
+        self.asked.append((gold, answer, found.value))
+        return found
+
+
+def decide(answer: str | None, gold: str, compare: Compare) -> Grade:
+    """`Grader.grade`, with whatever decides the comparisons that need computer algebra."""
+    if answer is None or not answer.strip():
+        return _NO_ANSWER
+    expected = integer(gold)
+    if expected is not None:
+        found = integer(answer)
+        if found is not None:
+            return _EQUAL_INTEGER if found == expected else _DIFFERENT
+    if answer.strip() == gold.strip():
+        return _EQUAL_VALUE
+    if len(answer) > LIMIT_CHARS or len(gold) > LIMIT_CHARS:
+        return _UNPARSABLE
+    return _grade_forms(forms.undress(answer), forms.undress(gold), compare)
 
 
 _shared: Grader | None = None
@@ -121,6 +156,62 @@ def grade(answer: str | None, gold: str) -> Grade:
                 _shared = Grader()
                 atexit.register(_shared.close)
     return _shared.grade(answer, gold)
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How an answer was read."""
+
+    kind: str
+    """`nothing`, `too long`, `integer`, `words`, or the form: `value`, `several`, `union`, brackets, `matrix 2x3`."""
+    parts: tuple[str, ...]
+    """The value of each part, or its text where it has no value of its own."""
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """A grade, and what it rests on."""
+
+    grade: Grade
+    gold: Reading
+    answer: Reading
+    asked: tuple[tuple[str, str, str], ...]
+    """What math-verify was asked: gold part, answer part, what it found."""
+    normalizer: int = NORMALIZER
+
+    @property
+    def words(self) -> str:
+        """The reason as a sentence."""
+        return REASONS[self.grade.reason]
+
+
+REASONS = {
+    GradeReason.EQUAL_INTEGER: "both are the same integer",
+    GradeReason.EQUAL_VALUE: "every part of the gold answer has its equal in the answer, and nothing is left over",
+    GradeReason.DIFFERENT: "the values, or the shapes around them, differ",
+    GradeReason.NO_ANSWER: "there is no answer",
+    GradeReason.UNPARSABLE: "the answer can't be read as mathematics",
+    GradeReason.SEVERAL_VALUES: "the question has one value, and the answer gives several",
+    GradeReason.TIME_LIMIT: "the comparison did not end in time; it counts as wrong",
+}
+
+
+def reading(text: str) -> Reading:
+    """How `text` is read, as an answer or as gold. Never raises."""
+    if not text.strip():
+        return Reading("nothing", ())
+    if len(text) > LIMIT_CHARS:
+        return Reading("too long", ())
+    whole = integer(text)
+    if whole is not None:
+        return Reading("integer", (str(whole),))
+    plain = forms.undress(text)
+    said = forms.words(plain)
+    if said is not None:
+        return Reading("words", (said,))
+    shape = forms.form(plain)
+    found = [(part, values.value(forms.part(_right_side(part)).text)) for part in shape.parts[:_PARTS]]
+    return Reading(shape.kind, tuple(number.text if number else part for part, number in found))
 
 
 def same_answer(left: str, right: str) -> bool:
