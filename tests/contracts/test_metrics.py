@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import copy
+import pickle
 import random
 
 import pytest
 
 from thincode.evaluation import Estimate
+from thincode.evaluation.scorecard import look, measure, sum_up
 from thincode.grading import Graded
 from thincode.settings import dump, kind, kinds, parse
 from thincode.trajectory import EndReason
@@ -36,8 +38,7 @@ LOST = [row("a", "plan | 1 ?> ", sample=2, end=EndReason.LOST), row("z", "", sam
 
 
 def measured(name: str, rows: list[Graded]) -> list[Estimate]:
-    chosen = kind(METRICS, name)
-    return list(chosen.module.measure(chosen.settings, rows))
+    return list(measure(rows, [kind(METRICS, name)], name="").estimates)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -63,12 +64,20 @@ def test_one_row_is_enough_and_any_value_lies_in_its_interval(name: str, only: G
 @pytest.mark.parametrize("name", NAMES)
 def test_the_order_of_rows_changes_nothing(name: str) -> None:
     expected = measured(name, ROWS)
-    chosen = kind(METRICS, name)
-    details = getattr(chosen.module, "details", lambda settings, rows: {})
+    details = measure(ROWS, [kind(METRICS, name)], name="").details
     for seed in range(5):
         shuffled = random.Random(seed).sample(ROWS, len(ROWS))
         assert measured(name, shuffled) == expected
-        assert details(chosen.settings, shuffled) == details(chosen.settings, ROWS)
+        assert measure(shuffled, [kind(METRICS, name)], name="").details == details
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_was_seen_can_be_sent_to_another_process(name: str) -> None:
+    chosen = kind(METRICS, name)
+    looked = [look(row, [chosen]) for row in ROWS + LOST]
+    sent = pickle.loads(pickle.dumps(looked))
+    assert sum_up(sent, [chosen], name="") == sum_up(looked, [chosen], name="")
+    assert all(one.looks == (None,) for one in looked if one.row.lost)
 
 
 @pytest.mark.parametrize("name", NAMES)

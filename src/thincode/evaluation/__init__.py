@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ..grading import Graded
+
+if TYPE_CHECKING:
+    from .samples import Looks
 
 
 @dataclass(frozen=True)
@@ -41,11 +44,18 @@ class Scorecard:
 
 
 class Metric(Protocol):
-    """A module of `thincode.evaluation.metrics`: a `Settings` class and this function."""
+    """A module of `thincode.evaluation.metrics`: a `Settings` class and these functions.
 
-    def measure(self, settings: Any, rows: Sequence[Graded]) -> Sequence[Estimate]:
-        """Estimates of `rows`, in any order; empty rows give undefined values, never an exception.
+    A trajectory is looked at once, in whichever process has it, and then forgotten; what was seen of all of them is summed up.
+    So a hundred thousand trajectories need neither the memory nor the time of one process.
+    """
 
-        Lost trajectories are left out. What can't be estimated from `rows` (too few samples) is undefined, and its note says
-        why. A module may also have `details(settings, rows)`: a mapping stored in the scorecard for readers.
+    def look(self, settings: Any, graded: Graded) -> Any:
+        """What this metric needs to know of one trajectory: pure, small, and possible to pickle. Lost ones aren't shown."""
+
+    def sum_up(self, settings: Any, looks: Looks[Any]) -> Sequence[Estimate]:
+        """The estimates; no trajectories give undefined values, never an exception.
+
+        What can't be estimated (too few samples) is undefined, and its note says why. A module may also have
+        `details(settings, looks)`: a mapping stored in the scorecard for readers.
         """

@@ -5,7 +5,8 @@ from __future__ import annotations
 import dataclasses
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,33 +17,56 @@ from ..grading.answers import same_answer
 from ..settings import Kind
 from . import Estimate, Scorecard
 from .intervals import bootstrap, normal
-from .samples import by_problem, estimate
+from .samples import Row, by_problem, estimate, looks_of, row_of
 
 VERSION = 1
 
 
-def measure(rows: Sequence[Graded], metrics: Sequence[Kind], *, name: str) -> Scorecard:
-    """Everything `metrics` say of `rows`.
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """One trajectory after every metric has looked at it."""
+
+    row: Row
+    end: str
+    grade: str
+    looks: tuple[Any, ...]
+    """One for each metric, in their order; None for a lost trajectory."""
+
+
+def look(graded: Graded, metrics: Sequence[Kind]) -> Looked:
+    """Show one trajectory to every metric."""
+    row = row_of(graded)
+    looks = tuple(None if row.lost else kind.module.look(kind.settings, graded) for kind in metrics)
+    return Looked(row, graded.trajectory.end.value, graded.grade.reason.value, looks)
+
+
+def sum_up(looked: Sequence[Looked], metrics: Sequence[Kind], *, name: str) -> Scorecard:
+    """Everything the metrics say of trajectories they have looked at, in any order.
 
     Args:
-        rows: graded trajectories of one system, in any order; lost ones are left out by the metrics and counted in `details`.
-        metrics: kinds of `evaluation.metrics`. A kind may also have `details(settings, rows)`, stored under its keys.
+        looked: the trajectories of one system.
+        metrics: the kinds that looked, in the same order.
         name: what the scorecard is of.
     """
-    problems = by_problem(rows)
+    rows = [one.row for one in looked]
     estimates: list[Estimate] = []
     details: dict[str, Any] = {
         "rows": len(rows),
-        "ends": _counts(row.trajectory.end.value for row in rows),
-        "grades": _counts(row.grade.reason.value for row in rows if not row.trajectory.lost),
+        "ends": _counts(one.end for one in looked),
+        "grades": _counts(one.grade for one in looked if not one.row.lost),
     }
-    for kind in metrics:
-        module = kind.module
-        estimates += module.measure(kind.settings, rows)
-        if hasattr(module, "details"):
-            details.update(module.details(kind.settings, rows))
-    samples = max((len(found) for found in problems.values()), default=0)
-    return Scorecard(name, len(problems), samples, tuple(estimates), details)
+    for index, kind in enumerate(metrics):
+        looks = looks_of(rows, (one.looks[index] for one in looked))
+        estimates += kind.module.sum_up(kind.settings, looks)
+        if hasattr(kind.module, "details"):
+            details.update(kind.module.details(kind.settings, looks))
+    samples = Counter(row.problem for row in rows if not row.lost)
+    return Scorecard(name, len(samples), max(samples.values(), default=0), tuple(estimates), details)
+
+
+def measure(graded: Iterable[Graded], metrics: Sequence[Kind], *, name: str) -> Scorecard:
+    """`look` at each trajectory, then `sum_up`."""
+    return sum_up([look(one, metrics) for one in graded], metrics, name=name)
 
 
 def _counts(reasons: Any) -> dict[str, int]:

@@ -8,6 +8,7 @@ import pytest
 
 from thincode.evaluation import Estimate
 from thincode.evaluation.metrics.accuracy import all_of_k, pass_at_k
+from thincode.evaluation.scorecard import measure
 from thincode.grading import Graded
 from thincode.grading.answers import grade
 from thincode.settings import kind
@@ -16,7 +17,7 @@ from unit.evaluation.build import row
 
 def measured(name: str, rows: list[Graded], **values: Any) -> dict[str, Estimate]:
     chosen = kind("thincode.evaluation.metrics", name, **values)
-    return {one.name: one for one in chosen.module.measure(chosen.settings, rows)}
+    return {one.name: one for one in measure(rows, [chosen], name="").estimates}
 
 
 def samples(table: dict[str, str], **tags: str) -> list[Graded]:
@@ -288,18 +289,16 @@ def test_spans_show_where_an_answer_stands() -> None:
         row("p", "p | f() -> x = 12 | g() !> 12.0;;ValueError: 1", answer="12"),
         row("q", "p | f() -> 1", answer="3"),
     ]
-    assert chosen.module.details(chosen.settings, rows) == {
-        "grounded": [
-            {
-                "problem": "p",
-                "sample": 0,
-                "spans": [
-                    {"output": 0, "start": 4, "end": 6, "status": "ok"},
-                    {"output": 1, "start": 0, "end": 4, "status": "error"},
-                ],
-            }
-        ]
-    }
+    assert measure(rows, [chosen], name="").details["grounded"] == [
+        {
+            "problem": "p",
+            "sample": 0,
+            "spans": [
+                {"output": 0, "start": 4, "end": 6, "status": "ok"},
+                {"output": 1, "start": 0, "end": 4, "status": "error"},
+            ],
+        }
+    ]
 
 
 HOSTILE = [

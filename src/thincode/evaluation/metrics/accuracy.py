@@ -26,9 +26,12 @@ from ...grading.answers import canonical
 from ...settings import settings
 from .. import Estimate
 from ..intervals import UNDEFINED, Interval, bootstrap, normal
-from ..samples import by_problem, estimate, lost_note
+from ..samples import Looks, Seen, estimate
 
-Problems = Mapping[str, Sequence[Graded]]
+Vote = tuple[str, ...] | None
+"""The class an answer belongs to; None for one that does not vote."""
+Problems = Mapping[str, Sequence[Seen[Vote]]]
+_RIGHT = ("right",)
 
 
 @settings
@@ -48,9 +51,17 @@ class Settings:
     seed: int = 0
 
 
-def measure(settings: Settings, rows: Sequence[Graded]) -> list[Estimate]:
+def look(settings: Settings, graded: Graded) -> Vote:
+    """What a trajectory votes for; what the grader took as equal to the gold answer is one class, however it is written."""
+    answer = graded.trajectory.answer
+    if answer is None or graded.grade.reason in (GradeReason.NO_ANSWER, GradeReason.UNPARSABLE):
+        return None
+    return _RIGHT if graded.grade.correct else canonical(answer)
+
+
+def sum_up(settings: Settings, looks: Looks[Vote]) -> list[Estimate]:
     """avg@k with both intervals, sd over runs, groups, pass@k, pass^k and maj@k."""
-    problems, note = by_problem(rows), lost_note(rows)
+    problems, note = looks.by_problem(), looks.note
     k = settings.k if settings.k is not None else max((len(found) for found in problems.values()), default=1)
     name, refusal = f"avg@{k}", _refusal(problems, k)
     if refusal:
@@ -80,14 +91,14 @@ def _refusal(problems: Problems, k: int) -> str:
     return f"needs exactly {k} samples of each problem; {odd[0][0]} has {odd[0][1]}{more}: run the missing ones"
 
 
-def _mean(found: Sequence[Graded]) -> float:
-    return sum(row.grade.correct for row in found) / len(found)
+def _mean(found: Sequence[Seen[Vote]]) -> float:
+    return sum(one.row.correct for one in found) / len(found)
 
 
 def _sd_over_runs(problems: Problems, k: int) -> float | None:
     if k < 2 or not problems:
         return None
-    correct_PG = np.array([[row.grade.correct for row in found] for found in problems.values()], np.float64)
+    correct_PG = np.array([[one.row.correct for one in found] for found in problems.values()], np.float64)
     return float(correct_PG.mean(axis=0).std(ddof=1))
 
 
@@ -108,7 +119,7 @@ def _groups(settings: Settings, problems: Problems, name: str) -> list[Estimate]
 def _by_tag(problems: Problems, tag: str) -> dict[str, list[float]]:
     found: dict[str, list[float]] = {}
     for rows in problems.values():
-        value = rows[0].problem.tags.get(tag)
+        value = rows[0].row.tags.get(tag)
         if value is not None:
             found.setdefault(value, []).append(_mean(rows))
     return dict(sorted(found.items()))
@@ -125,7 +136,7 @@ def all_of_k(n: int, c: int, k: int) -> float | None:
 
 
 def _curves(settings: Settings, problems: Problems, k: int) -> list[Estimate]:
-    counts = [(len(found), sum(row.grade.correct for row in found)) for found in problems.values()]
+    counts = [(len(found), sum(one.row.correct for one in found)) for found in problems.values()]
     ks = settings.pass_at or tuple(2**power for power in range(k.bit_length()))
     estimates = []
     for title, chance in (("pass@", pass_at_k), ("pass^", all_of_k)):
@@ -145,17 +156,7 @@ def _majority(problems: Problems, k: int, refusal: str) -> Estimate:
     return estimate(f"maj@{k}", interval, n=len(won))
 
 
-def _majority_is_right(found: Sequence[Graded]) -> float:
-    votes: Counter[tuple[str, ...]] = Counter()
-    first: dict[tuple[str, ...], Graded] = {}
-    for row in found:
-        if row.trajectory.answer is None or row.grade.reason in (GradeReason.NO_ANSWER, GradeReason.UNPARSABLE):
-            continue
-        # What the grader took as equal to the gold answer is one class, however it is written.
-        answer = ("right",) if row.grade.correct else canonical(row.trajectory.answer)
-        votes[answer] += 1
-        first.setdefault(answer, row)
-    if not votes:
-        return 0.0
+def _majority_is_right(found: Sequence[Seen[Vote]]) -> float:
+    votes = Counter(one.look for one in found if one.look is not None)
     # Counter keeps the order of first votes, and max takes the first of equals.
-    return float(first[max(votes, key=votes.__getitem__)].grade.correct)
+    return float(bool(votes) and max(votes, key=votes.__getitem__) == _RIGHT)

@@ -1,10 +1,12 @@
-"""How code is used and whether it runs (CIR, Table 4; definitions as printed by its code).
+r"""How code is used and whether it runs (CIR, Table 4; definitions as printed by its code).
 
 - block pass rate: ok blocks / executed blocks.
 - full pass rate: trajectories whose blocks all ended ok / trajectories with an executed block.
 - final pass rate: trajectories whose last executed block ended ok / the same.
 - logic-flaw share: among wrong trajectories with code, those whose blocks all ran.
 - code-use ratio: trajectories with an executed block / all.
+- code before the answer: executed blocks that stand before the first `\boxed{` of the model's text / executed blocks (ToRL's
+  share; what comes later can only confirm).
 - calls: executed blocks a trajectory, over all. Lines: of all executed blocks of a trajectory, over trajectories with code:
   physical lines, and lines that are neither blank nor only a comment.
 
@@ -15,13 +17,16 @@ are left out.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from ...grading import Graded
 from ...settings import settings
-from ...trajectory import BlockStatus, Segment
+from ...trajectory import BlockStatus, Segment, SegmentKind
 from .. import Estimate
 from ..intervals import normal
-from ..samples import estimate, finished, lost_note, share, split
+from ..samples import Looks, estimate, share
+
+_WRITTEN = (SegmentKind.PLAN, SegmentKind.THOUGHT, SegmentKind.ANSWER)
 
 
 @settings
@@ -29,28 +34,56 @@ class Settings:
     """Nothing to set."""
 
 
-def measure(settings: Settings, rows: Sequence[Graded]) -> list[Estimate]:
+@dataclass(frozen=True, slots=True)
+class Look:
+    """How one trajectory uses code."""
+
+    oks: tuple[bool, ...]
+    """Whether each executed block ended ok."""
+    lines: int
+    code_lines: int
+    """Of all executed blocks: physical ones; neither blank nor only a comment."""
+    early: int
+    """Executed blocks that stand before the first box in the model's own text."""
+
+
+def look(settings: Settings, graded: Graded) -> Look:
+    """How one trajectory uses code."""
+    executed = [s for s in graded.trajectory.blocks if s.block and s.block.status is not BlockStatus.LOST]
+    sources = [segment.content for segment in executed]
+    return Look(
+        tuple(s.block is not None and s.block.status is BlockStatus.OK for s in executed),
+        sum(map(lines, sources)),
+        sum(map(code_lines, sources)),
+        _before_the_answer(graded.trajectory.segments),
+    )
+
+
+def sum_up(settings: Settings, looks: Looks[Look]) -> list[Estimate]:
     """All of the above; the three pass rates over all, over correct and over wrong trajectories."""
-    kept, note = finished(rows), lost_note(rows)
+    note = looks.note
     estimates = []
-    for part, found in split(kept).items():
-        blocks = [_oks(row) for row in found if _oks(row)]
+    for part, found in looks.split().items():
+        blocks = [one.oks for one in found if one.oks]
         flat = [ok for oks in blocks for ok in oks]
         estimates += [
             share(f"block pass rate{part}", sum(flat), len(flat), note="n counts blocks"),
             share(f"full pass rate{part}", sum(all(oks) for oks in blocks), len(blocks), note=note),
             share(f"final pass rate{part}", sum(oks[-1] for oks in blocks), len(blocks), note=note),
         ]
-    wrong = [_oks(row) for row in kept if not row.grade.correct and _oks(row)]
-    used = [_executed(row) for row in kept]
-    sources = [[segment.content for segment in segments] for segments in used if segments]
+    every = looks.looks
+    with_code = [one for one in every if one.oks]
+    wrong = [one.look.oks for one in looks.seen if not one.row.correct and one.look.oks]
+    early = sum(one.early for one in with_code)
+    blocks_run = sum(len(one.oks) for one in with_code)
     return [
         *estimates,
         share("logic-flaw share", sum(all(oks) for oks in wrong), len(wrong), note=note),
-        share("code-use ratio", sum(bool(segments) for segments in used), len(used), note=note),
-        _mean("calls", [len(segments) for segments in used], "blocks"),
-        _mean("lines of code", [sum(map(lines, found)) for found in sources], "lines"),
-        _mean("lines of code, non-blank non-comment", [sum(map(code_lines, found)) for found in sources], "lines"),
+        share("code-use ratio", len(with_code), len(every), note=note),
+        share("code before the answer", early, blocks_run, note="n counts blocks"),
+        _mean("calls", [len(one.oks) for one in every], "blocks"),
+        _mean("lines of code", [one.lines for one in with_code], "lines"),
+        _mean("lines of code, non-blank non-comment", [one.code_lines for one in with_code], "lines"),
     ]
 
 
@@ -58,13 +91,13 @@ def _mean(name: str, values: Sequence[int], unit: str) -> Estimate:
     return estimate(name, normal(values), n=len(values), unit=unit)
 
 
-def _executed(row: Graded) -> list[Segment]:
-    blocks = row.trajectory.blocks
-    return [segment for segment in blocks if segment.block and segment.block.status is not BlockStatus.LOST]
-
-
-def _oks(row: Graded) -> list[bool]:
-    return [segment.block is not None and segment.block.status is BlockStatus.OK for segment in _executed(row)]
+def _before_the_answer(segments: Sequence[Segment]) -> int:
+    count = 0
+    for segment in segments:
+        if segment.kind in _WRITTEN and "\\boxed{" in segment.text:
+            break
+        count += segment.block is not None and segment.block.status is not BlockStatus.LOST
+    return count
 
 
 def lines(source: str) -> int:

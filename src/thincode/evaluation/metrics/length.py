@@ -6,14 +6,12 @@ over correct and over wrong ones. Lost trajectories are left out.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from ...grading import Graded
-from ...grading.spans import length
+from ...grading.spans import Length, length
 from ...settings import settings
 from .. import Estimate
 from ..intervals import normal
-from ..samples import estimate, finished, lost_note, split
+from ..samples import Looks, estimate
 
 
 @settings
@@ -21,12 +19,15 @@ class Settings:
     """Nothing to set."""
 
 
-def measure(settings: Settings, rows: Sequence[Graded]) -> list[Estimate]:
+def look(settings: Settings, graded: Graded) -> Length:
+    """How long one trajectory is."""
+    return length(graded.trajectory)
+
+
+def sum_up(settings: Settings, looks: Looks[Length]) -> list[Estimate]:
     """`generated` and `generated + outputs`."""
-    kept, note = finished(rows), lost_note(rows)
     estimates = []
-    for part, found in split(kept).items():
-        lengths = [length(row.trajectory) for row in found]
+    for part, lengths in looks.split().items():
         units = sorted({one.unit for one in lengths}, reverse=True) or ["tokens"]
         for unit in units:
             counted = [one for one in lengths if one.unit == unit]
@@ -35,5 +36,5 @@ def measure(settings: Settings, rows: Sequence[Graded]) -> list[Estimate]:
                 ("generated + outputs", [one.total for one in counted]),
             ):
                 title = name if unit == units[0] else f"{name} in {unit}"
-                estimates.append(estimate(f"{title}{part}", normal(values), n=len(values), unit=unit, note=note))
+                estimates.append(estimate(f"{title}{part}", normal(values), n=len(values), unit=unit, note=looks.note))
     return estimates

@@ -7,13 +7,11 @@ trajectories, and those with a lost block among the first k, are left out.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from ...grading import Graded
 from ...settings import settings
 from ...trajectory import BlockStatus
 from .. import Estimate
-from ..samples import finished, lost_note, share
+from ..samples import Looks, share
 
 
 @settings
@@ -25,13 +23,17 @@ class Settings:
     """Whether a block we stopped counts as failed."""
 
 
-def measure(settings: Settings, rows: Sequence[Graded]) -> list[Estimate]:
-    """recovery@1 … recovery@deepest."""
+def look(settings: Settings, graded: Graded) -> int:
+    """How many blocks from the first one on failed."""
     failed = {BlockStatus.ERROR, BlockStatus.LIMIT} if settings.limits_count else {BlockStatus.ERROR}
-    kept, note = finished(rows), lost_note(rows)
-    statuses = [([s.block.status for s in row.trajectory.blocks if s.block], row.grade.correct) for row in kept]
+    statuses = [segment.block.status for segment in graded.trajectory.blocks if segment.block]
+    return next((number for number, status in enumerate(statuses) if status not in failed), len(statuses))
+
+
+def sum_up(settings: Settings, looks: Looks[int]) -> list[Estimate]:
+    """recovery@1 … recovery@deepest."""
     estimates = []
     for k in range(1, settings.deepest + 1):
-        ended = [correct for found, correct in statuses if len(found) >= k and set(found[:k]) <= failed]
-        estimates.append(share(f"recovery@{k}", sum(ended), len(ended), note=note))
+        ended = [one.row.correct for one in looks.seen if one.look >= k]
+        estimates.append(share(f"recovery@{k}", sum(ended), len(ended), note=looks.note))
     return estimates

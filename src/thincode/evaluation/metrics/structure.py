@@ -10,15 +10,16 @@ n counts trajectories.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from dataclasses import dataclass
 
 from ...grading import Graded
-from ...grading.spans import keeps_format, plan_share
+from ...grading.spans import Share, keeps_format, plan_share
 from ...settings import settings
 from ...trajectory import EndReason
 from .. import Estimate
 from ..intervals import normal
-from ..samples import estimate, finished, lost_note, share
+from ..samples import Looks, estimate, share
 
 
 @settings
@@ -26,25 +27,42 @@ class Settings:
     """Nothing to set."""
 
 
-def measure(settings: Settings, rows: Sequence[Graded]) -> list[Estimate]:
+@dataclass(frozen=True, slots=True)
+class Look:
+    """The shape of one trajectory."""
+
+    keeps_format: bool
+    plan: Share | None
+    """None without code."""
+    answered: bool
+    blocks: int
+    end: EndReason
+
+
+def look(settings: Settings, graded: Graded) -> Look:
+    """The shape of one trajectory."""
+    said = graded.trajectory
+    plan = plan_share(said) if said.blocks else None
+    return Look(keeps_format(said), plan, said.answer is not None, len(said.blocks), said.end)
+
+
+def sum_up(settings: Settings, looks: Looks[Look]) -> list[Estimate]:
     """All of the above."""
-    kept, note = finished(rows), lost_note(rows)
-    n = len(kept)
-    plans = [found for row in kept if row.trajectory.blocks and (found := plan_share(row.trajectory))]
+    found, n, note = looks.looks, len(looks.seen), looks.note
+    plans = [one.plan for one in found if one.plan]
     units = sorted({plan.unit for plan in plans})
-    answered = [row.trajectory.answer is not None for row in kept]
-    void = sum(not row.trajectory.blocks and not found for row, found in zip(kept, answered, strict=True))
-    ends = [row.trajectory.end for row in kept]
+    void = sum(not one.blocks and not one.answered for one in found)
+    ends = Counter(one.end for one in found)
     return [
-        share("format adherence", sum(keeps_format(row.trajectory) for row in kept), n, note=note),
+        share("format adherence", sum(one.keeps_format for one in found), n, note=note),
         estimate(
             "plan share",
             normal([p.value for p in plans]),
             n=len(plans),
             note=f"of {' and '.join(units)}" if units else "",
         ),
-        share("answered", sum(answered), n, note=note),
+        share("answered", sum(one.answered for one in found), n, note=note),
         share("void", void, n, note=note),
-        *(share(f"end/{end.value}", ends.count(end), n) for end in EndReason if end is not EndReason.LOST),
-        share(f"end/{EndReason.LOST.value}", len(rows) - n, len(rows)),
+        *(share(f"end/{end.value}", ends[end], n) for end in EndReason if end is not EndReason.LOST),
+        share(f"end/{EndReason.LOST.value}", looks.lost, n + looks.lost),
     ]

@@ -1,0 +1,194 @@
+"""What one output shows: values, words and whole items, so that an answer can be looked for among them.
+
+Everything found has a mark, a 64-bit hash that is the same in every process, so that what a hundred thousand trajectories show
+fits into memory and one answer is looked up in all of them at once.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from ...grading import forms
+from ...grading.answers import numbers
+from ...grading.values import SCAN_CHARS, Shown, shown
+from ...trajectory import BlockStatus, Segment, SegmentKind
+
+Key = Fraction | str
+Marks = npt.NDArray[np.uint64]
+"""Sorted, without repetition."""
+
+_SOURCE_CHARS = 50_000
+_LINES, _LINE_CHARS = 200, 400
+"""How many lines of an output are read as answers, and how long one may be."""
+_TRACEBACK = re.compile(r'^(?:Traceback \(most recent call last\):|[ \t]*File ")', re.MULTILINE)
+_MATHEMATICS = re.compile(r"[\\=!±°]")
+"""A line with one of these may be worth more as a whole than the numbers that stand in it."""
+_WORD = re.compile(r"[^\W\d_]+")
+_ITEM_END = re.compile(r"[\n=:;]")
+
+
+def mark(text: str) -> int:
+    """64 bits that stand for a text."""
+    return int.from_bytes(hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
+
+
+def mark_of(key: Key) -> int:
+    """64 bits that stand for a value."""
+    return mark(key if isinstance(key, str) else f"{key.numerator:x}/{key.denominator:x}")
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """An answer, as what must be shown together for it to be grounded."""
+
+    keys: tuple[Key, ...]
+    """Values of its parts; empty if it is not made of numbers."""
+    marks: tuple[int, ...]
+    """Never empty: of the values, or of the word or text it is."""
+
+
+def wanted(answer: str) -> Wanted | None:
+    """What an answer needs; None for one that is longer than any answer."""
+    if len(answer) > forms.LIMIT_CHARS:
+        return None
+    keys = tuple(value.key for value in numbers(answer) or ())
+    if keys:
+        return Wanted(keys, tuple(sorted({mark_of(key) for key in keys})))
+    plain = forms.undress(answer)
+    said = forms.words(plain)
+    return Wanted((), (mark(f"word {said}") if said else mark(f"item {letters(plain)}"),))
+
+
+def letters(text: str) -> str:
+    """A text without what does not matter when it is compared by letters."""
+    return re.sub(r"[*{}\\]", "", forms.squeezed(text))
+
+
+class Output:
+    """One output and the block that gave it."""
+
+    def __init__(self, segment: Segment, code: Segment | None) -> None:
+        """The text that counts is what was printed, without the traceback of a failed block."""
+        self.code = code
+        self.text = _printed(segment, code)
+
+    @cached_property
+    def values(self) -> list[Shown]:
+        """Values that stand free, left to right."""
+        return list(shown(self.text))
+
+    @cached_property
+    def lines(self) -> list[tuple[frozenset[Key], int, int]]:
+        """Values of whole lines, read as answers are read, with the span of each line."""
+        found, at = [], 0
+        for line in self.text.split("\n", _LINES)[:_LINES]:
+            if len(line) <= _LINE_CHARS and _MATHEMATICS.search(line):
+                keys = frozenset(value.key for value in numbers(line.strip()) or ())
+                if keys:
+                    found.append((keys, at, at + len(line)))
+            at += len(line) + 1
+        return found
+
+    @cached_property
+    def keys(self) -> frozenset[Key]:
+        """All values shown."""
+        return frozenset(item.value.key for item in self.values).union(*(keys for keys, _, _ in self.lines))
+
+    @cached_property
+    def marks(self) -> Marks:
+        """Of all values, words and items shown."""
+        words = {f"word {word}" for word in _WORD.findall(self.text.casefold())}
+        items = {*_ITEM_END.split(self.text, _LINES), *self.text.split("\n", _LINES)}
+        said = {f"word {' '.join(item.casefold().split()).strip('.')}" for item in items if " " in item.strip()}
+        texts = {f"item {letters(item)}" for item in items if 0 < len(item) <= _LINE_CHARS}
+        found = {mark_of(key) for key in self.keys} | {mark(text) for text in words | said | texts}
+        return np.array(sorted(found), np.uint64)
+
+    def shows(self, answer: Wanted) -> bool:
+        """Whether everything the answer needs is shown."""
+        return set(answer.keys) <= self.keys if answer.keys else all_in(self.marks, answer.marks)
+
+    def is_near(self, answer: Wanted) -> bool:
+        """Whether each value of the answer is shown as a decimal within 1e-9 of it."""
+        return bool(answer.keys) and all(self._is_near(Fraction(key)) for key in answer.keys)
+
+    def _is_near(self, value: Fraction) -> bool:
+        decimals = (item.value.rational for item in self.values if item.value.decimal is not None)
+        return any(abs(one - value) * 10**9 <= abs(value) for one in decimals)
+
+    def holds_as_literal(self, answer: Wanted) -> bool:
+        """Whether the block's source has every value of the answer as a literal."""
+        return bool(answer.keys) and self.code is not None and set(answer.keys) <= set(literals(self.code.content))
+
+    def spans(self, answer: Wanted) -> list[tuple[int, int]]:
+        """Where the answer's values stand; the whole output for an answer without values."""
+        found = [(item.start, item.end) for item in self.values if item.value.key in answer.keys]
+        found = found or [(start, end) for keys, start, end in self.lines if keys & set(answer.keys)]
+        return found or [(0, len(self.text))]
+
+
+def all_in(marks: Marks, some: Sequence[int]) -> bool:
+    """Whether all of `some` are among sorted marks."""
+    at = np.searchsorted(marks, np.array(some, np.uint64))
+    return bool((at < len(marks)).all()) and all(int(marks[i]) == one for i, one in zip(at, some, strict=True))
+
+
+def outputs(segments: Sequence[Segment]) -> Iterator[Output]:
+    """Each output with the block it belongs to."""
+    code: Segment | None = None
+    for segment in segments:
+        if segment.kind is SegmentKind.CODE:
+            code = segment
+        elif segment.kind is SegmentKind.OUTPUT:
+            yield Output(segment, code)
+            code = None
+
+
+def _printed(segment: Segment, code: Segment | None) -> str:
+    text = segment.content[:SCAN_CHARS]
+    if code is None or code.block is None or code.block.status is not BlockStatus.ERROR:
+        return text
+    found = _TRACEBACK.search(text)
+    if found:
+        return text[: found.start()]
+    start = text.rfind(f"\n{code.block.detail}") if code.block.detail else -1
+    if start < 0 and code.block.detail and text.startswith(code.block.detail):
+        return ""
+    return text if start < 0 else text[:start]
+
+
+def literals(source: str) -> Iterator[Key]:
+    """Values that stand as literals in a block: its numbers, negated ones, and numbers inside its strings."""
+    try:
+        tree = ast.parse(source[:_SOURCE_CHARS])
+        for node in ast.walk(tree):
+            if (
+                isinstance(node, ast.UnaryOp)
+                and isinstance(node.op, ast.USub)
+                and isinstance(node.operand, ast.Constant)
+            ):
+                yield from (-key for key in _constant(node.operand.value) if isinstance(key, Fraction))
+            elif isinstance(node, ast.Constant):
+                yield from _constant(node.value)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return
+
+
+def _constant(value: object) -> Iterator[Key]:
+    if isinstance(value, bool):
+        return
+    if isinstance(value, int):
+        yield Fraction(value)
+    elif isinstance(value, float):
+        yield from (item.value.key for item in shown(repr(value)))
+    elif isinstance(value, str):
+        yield from (item.value.key for item in shown(value))
