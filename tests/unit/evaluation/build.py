@@ -69,9 +69,10 @@ def row(
     answer: str | None = None,
     tags: Mapping[str, str] | None = None,
     end: EndReason = EndReason.FINISHED,
+    question: str = "?",
     tokens: bool = False,
 ) -> Graded:
     """One graded trajectory; `correct` is taken as given, so that a table can say what it counts."""
     reason = GradeReason.EQUAL_VALUE if correct else GradeReason.DIFFERENT if answer else GradeReason.NO_ANSWER
-    said = trajectory(problem, script, sample=sample, answer=answer, end=end, tokens=tokens)
-    return Graded(Problem(problem, "?", gold, dict(tags or {})), said, Grade(correct, reason))
+    said = trajectory(problem, script, sample=sample, answer=answer, end=end, question=question, tokens=tokens)
+    return Graded(Problem(problem, question, gold, dict(tags or {})), said, Grade(correct, reason))

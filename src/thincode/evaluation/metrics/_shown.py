@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import hashlib
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -32,6 +33,7 @@ _LINES, _LINE_CHARS = 200, 400
 _TRACEBACK = re.compile(r'^(?:Traceback \(most recent call last\):|[ \t]*File ")', re.MULTILINE)
 _MATHEMATICS = re.compile(r"[\\=!±°]")
 """A line with one of these may be worth more as a whole than the numbers that stand in it."""
+_DIGIT = re.compile(r"[0-9]")
 _WORD = re.compile(r"[^\W\d_]+")
 _ITEM_END = re.compile(r"[\n=:;]")
 
@@ -127,7 +129,9 @@ class Output:
 
     def holds_as_literal(self, answer: Wanted) -> bool:
         """Whether the block's source has every value of the answer as a literal."""
-        return bool(answer.keys) and self.code is not None and set(answer.keys) <= set(literals(self.code.content))
+        return (
+            bool(answer.keys) and self.code is not None and set(answer.keys) <= set(literals(parsed(self.code.content)))
+        )
 
     def spans(self, answer: Wanted) -> list[tuple[int, int]]:
         """Where the answer's values stand; the whole output for an answer without values."""
@@ -140,6 +144,36 @@ def all_in(marks: Marks, some: Sequence[int]) -> bool:
     """Whether all of `some` are among sorted marks."""
     at = np.searchsorted(marks, np.array(some, np.uint64))
     return bool((at < len(marks)).all()) and all(int(marks[i]) == one for i, one in zip(at, some, strict=True))
+
+
+def chances(answered: Sequence[tuple[str, tuple[int, ...], Sequence[Marks]]]) -> list[float]:
+    """For each of (problem, answer, sets of marks) the share of other problems' different answers that one set holds.
+
+    Exact over all pairs, at the cost of what is shown: an answer is tried only where its first mark stands.
+    """
+    total = Counter(answer for _, answer, _ in answered)
+    own: dict[str, Counter[tuple[int, ...]]] = {}
+    for problem, answer, _ in answered:
+        own.setdefault(problem, Counter())[answer] += 1
+    by_first: dict[int, list[tuple[int, ...]]] = {}
+    for answer in total:
+        by_first.setdefault(answer[0], []).append(answer)
+    firsts = np.array(sorted(by_first), np.uint64)
+    found = []
+    for problem, mine, sets in answered:
+        at_home = own[problem]
+        others = len(answered) - sum(at_home.values()) - (total[mine] - at_home[mine])
+        if others <= 0:
+            continue
+        held = np.unique(np.concatenate(sets)) if sets else np.zeros(0, np.uint64)
+        hits = sum(
+            total[answer] - at_home[answer]
+            for first in np.intersect1d(held, firsts, assume_unique=True).tolist()
+            for answer in by_first[first]
+            if answer != mine and (len(answer) == 1 or any(all_in(one, answer) for one in sets))
+        )
+        found.append(hits / others)
+    return found
 
 
 def outputs(segments: Sequence[Segment]) -> Iterator[Output]:
@@ -166,21 +200,33 @@ def _printed(segment: Segment, code: Segment | None) -> str:
     return text if start < 0 else text[:start]
 
 
-def literals(source: str) -> Iterator[Key]:
-    """Values that stand as literals in a block: its numbers, negated ones, and numbers inside its strings."""
+def parsed(source: str) -> ast.AST | None:
+    """The syntax tree of a block; None where it has none."""
     try:
-        tree = ast.parse(source[:_SOURCE_CHARS])
-        for node in ast.walk(tree):
-            if (
-                isinstance(node, ast.UnaryOp)
-                and isinstance(node.op, ast.USub)
-                and isinstance(node.operand, ast.Constant)
-            ):
-                yield from (-key for key in _constant(node.operand.value) if isinstance(key, Fraction))
-            elif isinstance(node, ast.Constant):
-                yield from _constant(node.value)
+        return ast.parse(source[:_SOURCE_CHARS])
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return
+        return None
+
+
+def literals(tree: ast.AST | None, *, checks: bool = True) -> Iterator[Key]:
+    """Values that stand as literals in a block: its numbers, negated ones, and numbers inside its strings.
+
+    `checks=False` leaves out what the block asserts or compares for equality.
+    """
+    waiting = [tree] if tree is not None else []
+    while waiting:
+        node = waiting.pop()
+        if not checks and isinstance(node, (ast.Assert, ast.Compare)) and _is_check(node):
+            continue
+        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub) and isinstance(node.operand, ast.Constant):
+            yield from (-key for key in _constant(node.operand.value) if isinstance(key, Fraction))
+        elif isinstance(node, ast.Constant):
+            yield from _constant(node.value)
+        waiting += ast.iter_child_nodes(node)
+
+
+def _is_check(node: ast.Assert | ast.Compare) -> bool:
+    return isinstance(node, ast.Assert) or any(isinstance(op, (ast.Eq, ast.NotEq)) for op in node.ops)
 
 
 def _constant(value: object) -> Iterator[Key]:
@@ -190,5 +236,5 @@ def _constant(value: object) -> Iterator[Key]:
         yield Fraction(value)
     elif isinstance(value, float):
         yield from (item.value.key for item in shown(repr(value)))
-    elif isinstance(value, str):
+    elif isinstance(value, str) and _DIGIT.search(value):
         yield from (item.value.key for item in shown(value))

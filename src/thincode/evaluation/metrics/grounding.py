@@ -16,19 +16,16 @@ but the bounded arithmetic of `grading.values`. `details` lists the spans that g
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
-
-import numpy as np
 
 from ...grading import Graded
 from ...settings import settings
 from .. import Estimate
 from ..intervals import normal
-from ..samples import Looks, Seen, estimate, share
-from ._shown import Marks, Output, Wanted, all_in, outputs, wanted
+from ..samples import Looks, estimate, share
+from ._shown import Marks, Output, Wanted, chances, outputs, wanted
 
 
 @settings
@@ -91,7 +88,7 @@ def sum_up(settings: Settings, looks: Looks[Look]) -> list[Estimate]:
     any_output = [(one.row.correct, one.look.grounded) for one in answered]
     correct = [hit for right, hit in any_output if right]
     wrong = [hit for right, hit in any_output if not right]
-    chances = _chances(answered)
+    by_chance = chances([(one.row.problem, one.look.answer, one.look.shown) for one in answered])
     return [
         share("grounded", sum(hit for _, hit in any_output), n, note=looks.note),
         share("grounded/correct", sum(correct), len(correct)),
@@ -105,7 +102,7 @@ def sum_up(settings: Settings, looks: Looks[Look]) -> list[Estimate]:
         share("grounded in last output", sum(one.look.in_last for one in answered), n),
         share("grounded by computing", sum(one.look.computed for one in answered), n),
         share("grounded weakly", sum(one.look.weak for one in answered), n, note="not part of `grounded`"),
-        estimate("grounded by chance", normal(chances), n=len(chances), note="answers exchanged between problems"),
+        estimate("grounded by chance", normal(by_chance), n=len(by_chance), note="answers exchanged between problems"),
         estimate("values shown", normal([one.values for one in every]), n=len(every), unit="distinct values"),
     ]
 
@@ -119,31 +116,3 @@ def details(settings: Settings, looks: Looks[Look]) -> Mapping[str, Any]:
             if seen.spans
         ]
     }
-
-
-def _chances(answered: Sequence[Seen[Look]]) -> list[float]:
-    """For each trajectory the share of other problems' different answers that it would ground."""
-    total = Counter(one.look.answer for one in answered)
-    own: dict[str, Counter[tuple[int, ...]]] = {}
-    for one in answered:
-        own.setdefault(one.row.problem, Counter())[one.look.answer] += 1
-    # An answer is tried only where the first of its marks is shown, so the cost is that of what is shown.
-    by_first: dict[int, list[tuple[int, ...]]] = {}
-    for answer in total:
-        by_first.setdefault(answer[0], []).append(answer)
-    firsts = np.array(sorted(by_first), np.uint64)
-    everything = sum(total.values())
-    chances = []
-    for row, seen in answered:
-        mine = own[row.problem]
-        others = everything - sum(mine.values()) - (total[seen.answer] - mine[seen.answer])
-        if others <= 0:
-            continue
-        shown = np.unique(np.concatenate(seen.shown)) if seen.shown else np.zeros(0, np.uint64)
-        hits = 0
-        for first in np.intersect1d(shown, firsts, assume_unique=True).tolist():
-            for answer in by_first[first]:
-                if answer != seen.answer and (len(answer) == 1 or any(all_in(one, answer) for one in seen.shown)):
-                    hits += total[answer] - mine[answer]
-        chances.append(hits / others)
-    return chances

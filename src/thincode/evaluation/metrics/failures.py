@@ -1,0 +1,228 @@
+r"""The three failures of interleaved reasoning that ThinC names (Hwang, Lee, Kang 2026), measured on any system's trajectories.
+
+- post-hoc verification: the answer stands in the model's text, and a block runs after that, before any output has shown it;
+  so code can only confirm it. Numbers of the question don't count, nor do the numbers of a list's items.
+- unverified constants: a number that the text works out (it stands behind `=`, `≈` or a word such as "gives") is written into
+  a later block, and neither the question nor an earlier output has it. What the block asserts or compares is not used but
+  checked, and doesn't count.
+- role overlap: the text before a block retells it. The similarity of a text and the next block is the share of the block's steps
+  (loop, condition, count, sum, remainder, …: the table in `_retelling`) that the text names; at `overlap` or more, with
+  three steps or more and control flow among them, it is a retelling.
+
+Shares are of trajectories in which a block ran; post-hoc verification is over those that also have an answer. Beside each stands
+its chance level: the answer of another problem (exact over all pairs), the constants and the blocks of another trajectory (the next
+one of another problem). A code format whose text is one plan has little room for any of them. The paper states no formulas:
+these are ours, and its three examples are in the tests. Lost trajectories are left out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Annotated, Any
+
+import numpy as np
+from annotated_types import Ge, Le
+
+from ...grading import Graded
+from ...grading.values import SCAN_CHARS, shown
+from ...settings import settings
+from ...trajectory import Segment, SegmentKind
+from .. import Estimate
+from ..intervals import normal
+from ..samples import Looks, Seen, estimate, share
+from . import _retelling
+from ._shown import Key, Marks, Output, all_in, chances, literals, mark_of, parsed, wanted
+
+_TEXT = (SegmentKind.PLAN, SegmentKind.THOUGHT)
+_ITEM_NUMBER = re.compile(
+    r"^[ \t]*(?:#+[ \t]*)?(?:(?:step|part|case)[ \t]+)?\(?\d{1,2}[.):](?=\s)", re.IGNORECASE | re.MULTILINE
+)
+_MATH_MODE = re.compile(r"\\[()\[\]]")
+_WORKED_OUT = re.compile(
+    r"(?:=|≈|→|\\approx|\\Rightarrow|\b(?:equals|gives?|yields?|gets?|is|are|becomes?))[\s$*(\[{\\]*\Z"
+)
+_NUMBER = re.compile(r"(?<![\d.])\d{1,30}(?:\.\d{1,30})?(?![\d.]*\d)")
+_SIGN_CHARS = 24
+"""How far before a number its sign is looked for."""
+_LEAST_STEPS = 3
+
+
+@settings
+class Settings:
+    """Where to draw lines."""
+
+    overlap: Annotated[float, Ge(0.0), Le(1.0)] = 0.75
+    """Similarity from which a text retells its block."""
+    small: int = 2
+    """Whole numbers up to this one are no constants: every program has them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """The failures of one trajectory."""
+
+    has_code: bool
+    answer: tuple[int, ...]
+    early: Marks
+    """Values that stood in text before a block, and no output had shown them yet."""
+    worked_out: Marks
+    """Values that the text worked out before some block."""
+    written: Marks
+    """Literals of blocks that neither the question nor earlier outputs have."""
+    constants: tuple[str, ...]
+    """Worked out and then written: unverified."""
+    steps: tuple[frozenset[str], ...]
+    """Of each block that has a text right before it."""
+    told: tuple[frozenset[str], ...]
+    """What that text names."""
+
+    @property
+    def similarities(self) -> list[float]:
+        """Of each such block and its text."""
+        return [_retelling.similarity(told, done) for told, done in zip(self.told, self.steps, strict=True)]
+
+    @property
+    def is_post_hoc(self) -> bool:
+        """Whether the answer stood in text first."""
+        return self.has_code and bool(self.answer) and all_in(self.early, self.answer)
+
+
+class _Reader:
+    """Goes through a trajectory once, from the question to the last block."""
+
+    def __init__(self, settings: Settings, question: str) -> None:
+        self.settings = settings
+        self.known: set[Key] = {item.value.key for item in shown(question[:SCAN_CHARS])}
+        for number in map(Fraction, _NUMBER.findall(question[:SCAN_CHARS])):  # the 3 of 3x is given too
+            self.known |= {number, -number}
+        self.said: set[Key] = set()  # in text since, and not known by then
+        self.early: set[Key] = set()
+        self.computed: set[Key] = set()
+        self.worked_out: set[Key] = set()
+        self.written: set[Key] = set()
+        self.constants: dict[str, None] = {}
+        self.text = ""  # right before the next block
+        self.steps: list[frozenset[str]] = []
+        self.told: list[frozenset[str]] = []
+
+    def text_segment(self, text: str) -> None:
+        self.text += text
+        plain = _MATH_MODE.sub("  ", _ITEM_NUMBER.sub("", text[:SCAN_CHARS]))
+        for item in shown(plain):
+            if item.value.key not in self.known:
+                self.said.add(item.value.key)
+                if _WORKED_OUT.search(plain[max(0, item.start - _SIGN_CHARS) : item.start]):
+                    self.computed.add(item.value.key)
+
+    def block(self, code: str) -> None:
+        self.early |= self.said
+        self.worked_out |= self.computed
+        tree = parsed(code)
+        new = {key for key in literals(tree, checks=False) if key not in self.known and not self._is_small(key)}
+        self.written |= new
+        self.constants |= dict.fromkeys(str(key) for key in sorted(new & self.computed, key=str))
+        if self.text.strip() and tree is not None:
+            self.steps.append(_retelling.steps(tree))
+            self.told.append(_retelling.named(self.text))
+        self.text = ""
+
+    def output(self, output: Output) -> None:
+        self.known |= output.keys
+        self.said -= output.keys
+        self.computed -= output.keys
+
+    def _is_small(self, key: Key) -> bool:
+        return not isinstance(key, str) and key.denominator == 1 and abs(key) <= self.settings.small
+
+
+def look(settings: Settings, graded: Graded) -> Look:
+    """The failures of one trajectory."""
+    said = graded.trajectory
+    reader = _Reader(settings, said.question)
+    code: Segment | None = None
+    for segment in said.segments:
+        if segment.kind in _TEXT:
+            reader.text_segment(segment.text)
+        elif segment.block is not None:
+            reader.block(segment.content)
+            code = segment
+        elif segment.kind is SegmentKind.OUTPUT:
+            reader.output(Output(segment, code))
+    answer = wanted(said.answer) if said.answer is not None and said.answer.strip() else None
+    return Look(
+        has_code=bool(said.blocks),
+        answer=answer.marks if answer is not None else (),
+        early=_marks(reader.early),
+        worked_out=_marks(reader.worked_out),
+        written=_marks(reader.written),
+        constants=tuple(reader.constants),
+        steps=tuple(reader.steps),
+        told=tuple(reader.told),
+    )
+
+
+def _marks(keys: set[Key]) -> Marks:
+    return np.array(sorted({mark_of(key) for key in keys}), np.uint64)
+
+
+def sum_up(settings: Settings, looks: Looks[Look]) -> list[Estimate]:
+    """The three shares, their chance levels, and the mean similarity."""
+    coded = [one for one in looks.seen if one.look.has_code]
+    answered = [one for one in coded if one.look.answer]
+    by_chance = chances([(one.row.problem, one.look.answer, [one.look.early]) for one in answered])
+    pairs = [(one.look, other.look) for one, other in _next_of_another_problem(coded)]
+    similar = [value for one in coded for value in one.look.similarities]
+    swapped = [_across(one, other) for one, other in pairs if one.told and other.steps]
+    return [
+        share("post-hoc verification", sum(o.look.is_post_hoc for o in answered), len(answered), note=looks.note),
+        estimate("post-hoc verification by chance", normal(by_chance), n=len(by_chance)),
+        share("unverified constants", sum(bool(o.look.constants) for o in coded), len(coded), note=looks.note),
+        share("unverified constants by chance", sum(_meet(*pair) for pair in pairs), len(pairs)),
+        share("role overlap", sum(_retells(settings, o.look) for o in coded), len(coded), note=looks.note),
+        estimate("role similarity", normal(similar), n=len(similar), unit="share of steps", note="n counts blocks"),
+        estimate("role similarity by chance", normal(swapped), n=len(swapped), unit="share of steps"),
+    ]
+
+
+def details(settings: Settings, looks: Looks[Look]) -> Mapping[str, Any]:
+    """For each trajectory that fails: in which ways."""
+    found = []
+    for row, seen in looks.seen:
+        failure = {
+            "post_hoc": seen.is_post_hoc,
+            "constants": list(seen.constants),
+            "role_overlap": _retells(settings, seen),
+        }
+        if any(failure.values()):
+            found.append({"problem": row.problem, "sample": row.sample, **failure})
+    return {"failures": found}
+
+
+def _retells(settings: Settings, seen: Look) -> bool:
+    return any(
+        len(told & done) >= _LEAST_STEPS
+        and not _retelling.CONTROL.isdisjoint(told & done)
+        and _retelling.similarity(told, done) >= settings.overlap
+        for told, done in zip(seen.told, seen.steps, strict=True)
+    )
+
+
+def _next_of_another_problem(rows: Sequence[Seen[Look]]) -> list[tuple[Seen[Look], Seen[Look]]]:
+    pairs, following = [], None
+    for index in range(len(rows) - 1, -1, -1):
+        if index + 1 < len(rows) and rows[index + 1].row.problem != rows[index].row.problem:
+            following = rows[index + 1]
+        if following is not None:
+            pairs.append((rows[index], following))
+    return pairs[::-1]
+
+
+def _meet(one: Look, other: Look) -> bool:
+    return len(np.intersect1d(one.worked_out, other.written, assume_unique=True)) > 0
+
+
+def _across(one: Look, other: Look) -> float:
+    return _retelling.similarity(one.told[0], other.steps[0])
