@@ -2,12 +2,13 @@
 
 import sys
 
-from thincode.evaluation.scorecard import measure, table
+from thincode.evaluation.scorecard import measure
+from thincode.evaluation.tables import table
 from thincode.grading.records import graded_from_record
 from thincode.settings import kind
 from thincode.trajectory.store import read
 
-METRICS = ("accuracy", "grounding", "recovery", "code_use", "structure", "length")
+METRICS = ("accuracy", "grounding", "recovery", "code_use", "failures", "structure", "length")
 
 folder = sys.argv[1]
 rows = [graded_from_record(record.trajectory, record.annotations) for record in read(folder, ids=False)]

@@ -19,7 +19,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from thincode.evaluation import Estimate
-from thincode.evaluation.scorecard import compare, read, text
+from thincode.evaluation.paired import compare
+from thincode.evaluation.scorecard import read
+from thincode.evaluation.tables import text
 from thincode.grading import Graded
 from thincode.grading.records import graded_from_record
 from thincode.trajectory.store import read as read_records

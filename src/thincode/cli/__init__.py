@@ -10,7 +10,23 @@ from importlib import import_module
 
 from ._verb import Verb
 
-NAMES = ("demo", "run", "distill", "sft", "rl", "eval", "solve", "grade", "report", "recipes", "interpreter", "doctor")
+NAMES = (
+    "demo",
+    "run",
+    "distill",
+    "sft",
+    "rl",
+    "eval",
+    "solve",
+    "grade",
+    "measure",
+    "compare",
+    "scores",
+    "report",
+    "recipes",
+    "interpreter",
+    "doctor",
+)
 """The verbs in the order of a day's work; each is a file in `verbs/`."""
 
 

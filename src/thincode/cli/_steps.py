@@ -78,7 +78,7 @@ def console(words: argparse.Namespace) -> Console:
 
 def print_result(words: argparse.Namespace, cards: Sequence[Scorecard], out: Path) -> None:
     """The headlines of scorecards, and where the time went."""
-    from ..evaluation.scorecard import table
+    from ..evaluation.tables import table
     from ..runs.pipeline import split_of_time
 
     if words.json:
@@ -86,13 +86,27 @@ def print_result(words: argparse.Namespace, cards: Sequence[Scorecard], out: Pat
         return
     rows = [row for number, row in enumerate(table(cards)) if number == 0 or _is_headline(row[0])]
     if len(rows) > 1:
-        widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-        for row in rows:
-            print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+        _print_rows(rows)
     times = split_of_time(out)
     if times:
         parts = ", ".join(f"{name} {seconds:.0f} s" for name, seconds in times.items())
         print(f"\ntime: {sum(times.values()):.0f} s ({parts})")
+
+
+def print_table(cards: Sequence[Scorecard], style: str) -> None:
+    """Every figure of scorecards, for a terminal or in one of `evaluation.tables.STYLES`."""
+    from ..evaluation.tables import STYLES, table
+
+    if style in STYLES:
+        print(STYLES[style](cards), end="")
+    else:
+        _print_rows(table(cards))
+
+
+def _print_rows(rows: Sequence[Sequence[str]]) -> None:
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    for row in rows:
+        print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
 
 
 def _is_headline(name: str) -> bool:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from math import fsum, sqrt
 
 import numpy as np
+import numpy.typing as npt
 
 Z = 1.959963984540054
 """The 97.5 % point of the normal distribution."""
@@ -57,12 +58,37 @@ def bootstrap(values: Sequence[float], *, seed: int, draws: int = 2000) -> Inter
     mean = fsum(values) / len(values)
     if len(values) == 1 or draws < 1:
         return Interval(mean, None, None)
-    sample_M = np.sort(np.asarray(values, np.float64))
-    random = np.random.default_rng(seed)
-    means = np.empty(draws)
-    rows = max(1, 4_000_000 // len(sample_M))  # draws at a time, so that memory stays bounded
-    for start in range(0, draws, rows):
-        count = min(rows, draws - start)
-        means[start : start + count] = sample_M[random.integers(0, len(sample_M), (count, len(sample_M)))].mean(axis=1)
+    means = _means(np.sort(np.asarray(values, np.float64))[:, None], seed=seed, draws=draws)[:, 0]
     low, high = np.percentile(means, [2.5, 97.5])
     return Interval(mean, float(low), float(high))
+
+
+def bootstrap_ratio(
+    numerators: Sequence[float], denominators: Sequence[float], *, seed: int, draws: int = 2000
+) -> Interval:
+    """The ratio of two means over the same M problems, with the percentile bootstrap's ends over problems.
+
+    Undefined where the denominators' mean is 0; no ends for M = 1, or where a draw's denominators are all 0.
+    """
+    above, below = fsum(numerators), fsum(denominators)
+    if not numerators or not below:
+        return UNDEFINED
+    if len(numerators) == 1 or draws < 1:
+        return Interval(above / below, None, None)
+    pairs_M2 = np.array(sorted(zip(numerators, denominators, strict=True)), np.float64)
+    means = _means(pairs_M2, seed=seed, draws=draws)
+    if not means[:, 1].all():
+        return Interval(above / below, None, None)
+    low, high = np.percentile(means[:, 0] / means[:, 1], [2.5, 97.5])
+    return Interval(above / below, float(low), float(high))
+
+
+def _means(sample: npt.NDArray[np.float64], *, seed: int, draws: int) -> npt.NDArray[np.float64]:
+    """Column means of `draws` resamples of the M rows."""
+    random = np.random.default_rng(seed)
+    means = np.empty((draws, sample.shape[1]))
+    rows = max(1, 4_000_000 // sample.size)  # draws at a time, so that memory stays bounded
+    for start in range(0, draws, rows):
+        count = min(rows, draws - start)
+        means[start : start + count] = sample[random.integers(0, len(sample), (count, len(sample)))].mean(axis=1)
+    return means

@@ -1,4 +1,4 @@
-"""Records to estimates: measure one set of trajectories, compare two, write and read what was found."""
+"""Records to estimates: measure one set of trajectories, write and read what was found."""
 
 from __future__ import annotations
 
@@ -16,8 +16,7 @@ from ..grading import Graded
 from ..grading.answers import same_answer
 from ..settings import Kind
 from . import Estimate, Scorecard
-from .intervals import bootstrap, normal
-from .samples import Row, by_problem, estimate, looks_of, row_of
+from .samples import Row, looks_of, row_of
 
 VERSION = 1
 
@@ -94,90 +93,6 @@ def read(path: Path) -> Scorecard:
         return Scorecard(**{**raw, "estimates": tuple(Estimate(**one) for one in raw["estimates"])})
     except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
         raise DataError(f"{path}: no scorecard ({error}); evaluate the run to write one") from None
-
-
-def compare(
-    rows_a: Sequence[Graded], rows_b: Sequence[Graded], *, groups: Sequence[str] = (), seed: int = 0, draws: int = 2000
-) -> list[Estimate]:
-    """How much more often b is right than a, on the same problems with the same number of samples.
-
-    The difference is taken within each problem and averaged over problems, so the 95 % intervals (normal and bootstrap) are
-    clustered by problem and what makes problems hard for both cancels out.
-
-    Args:
-        rows_a: the system compared with; lost trajectories leave the comparison.
-        rows_b: the system of interest.
-        groups: names of problem tags; the difference also for each value.
-        seed: of the bootstrap.
-        draws: of the bootstrap.
-
-    Returns:
-        `difference`, `difference (bootstrap)` and `difference/tag=value`; n counts problems.
-
-    Raises:
-        DataError: the problems or the sample counts differ; the message names the first.
-    """
-    a, b = by_problem(rows_a), by_problem(rows_b)
-    _refuse_unpaired(a, b)
-    gains = {problem: _mean(b[problem]) - _mean(a[problem]) for problem in a}
-    values = list(gains.values())
-    estimates = [
-        estimate("difference", normal(values), n=len(values)),
-        estimate("difference (bootstrap)", bootstrap(values, seed=seed, draws=draws), n=len(values)),
-    ]
-    for tag in groups:
-        by_value: dict[str, list[float]] = {}
-        for problem, gain in gains.items():
-            if tag in a[problem][0].problem.tags:
-                by_value.setdefault(a[problem][0].problem.tags[tag], []).append(gain)
-        estimates += [
-            estimate(f"difference/{tag}={value}", normal(found), n=len(found))
-            for value, found in sorted(by_value.items())
-        ]
-    return estimates
-
-
-def _refuse_unpaired(a: dict[str, list[Graded]], b: dict[str, list[Graded]]) -> None:
-    only = sorted(set(a) ^ set(b))
-    if only:
-        side = "first" if only[0] in a else "second"
-        raise DataError(
-            f"the two sets can't be compared: {len(only)} problems are in one only, such as {only[0]!r} in the {side}; "
-            "evaluate both on the same problems"
-        )
-    for problem, found in a.items():
-        if len(found) != len(b[problem]):
-            raise DataError(
-                f"the two sets can't be compared: {problem!r} has {len(found)} samples in the first and {len(b[problem])} "
-                "in the second; evaluate both with the same number of samples"
-            )
-
-
-def _mean(rows: Sequence[Graded]) -> float:
-    return sum(row.grade.correct for row in rows) / len(rows)
-
-
-def table(scorecards: Sequence[Scorecard]) -> list[list[str]]:
-    """Rows of text for a terminal: a header, then one line an estimate with a column for each scorecard.
-
-    Shares are in percent with their interval; what is undefined is a dash; with one scorecard n has a column of its own.
-    """
-    names = list(dict.fromkeys(one.name for card in scorecards for one in card.estimates))
-    found = [{one.name: one for one in card.estimates} for card in scorecards]
-    lines = [["", *(card.name for card in scorecards), *(["n"] if len(scorecards) == 1 else [])]]
-    for name in names:
-        cells = [text(card[name]) if name in card else "" for card in found]
-        lines.append([name, *cells, *([str(found[0][name].n)] if len(scorecards) == 1 else [])])
-    return lines
-
-
-def text(one: Estimate) -> str:
-    """An estimate in a few characters: `72.8 % [60.1, 80.2]`, `12.4 lines [11.0, 13.8]`, `–`."""
-    if one.value is None:
-        return "–"
-    scale, unit = (1.0, f" {one.unit}") if one.unit else (100.0, " %")
-    ends = "" if one.low is None or one.high is None else f" [{one.low * scale:.1f}, {one.high * scale:.1f}]"
-    return f"{one.value * scale:.1f}{unit}{ends}"
 
 
 def swap_partners(rows: Sequence[Graded], *, seed: int, tag: str = "family") -> list[int | None]:

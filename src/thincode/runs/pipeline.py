@@ -17,7 +17,8 @@ from typing import Any
 from .. import atomic
 from ..errors import RecipeError, RunFolderError, UserError, require
 from ..evaluation import Scorecard
-from ..evaluation.scorecard import compare, read
+from ..evaluation.paired import compare
+from ..evaluation.scorecard import read
 from ..grading import records
 from ..runlog import RunFolder
 from ..settings import Resolved

@@ -23,7 +23,8 @@ from ..training.on_accelerate.rl import PolicySettings
 from ..training.on_accelerate.sft import SftSettings
 
 Source = Annotated[Kind, In("thincode.problems.sources")]
-FormatKind = Annotated[Kind, In("thincode.trajectory.formats")]
+FORMATS = "thincode.trajectory.formats"
+FormatKind = Annotated[Kind, In(FORMATS)]
 EngineKind = Annotated[Kind, In("thincode.engines")]
 Backend = Annotated[Kind, In("thincode.interpreter.backends")]
 Filter = Annotated[Kind, In("thincode.grading.filters")]
@@ -43,8 +44,9 @@ def _filters() -> tuple[Kind, ...]:
     )
 
 
-def _metrics() -> tuple[Kind, ...]:
-    names = ("accuracy", "grounding", "recovery", "code_use", "structure", "length")
+def default_metrics() -> tuple[Kind, ...]:
+    """Every metric that ships, as it is."""
+    names = ("accuracy", "grounding", "recovery", "code_use", "failures", "structure", "length")
     return tuple(kind("thincode.evaluation.metrics", name) for name in names)
 
 
@@ -154,7 +156,7 @@ class EvaluateSection:
     """Also measure with the outputs of another problem of the same family shown instead: the causal use of outputs."""
     base_problems: int = 64
     """Problems on which a pipeline measures the untrained model; it answers none, slowly."""
-    metrics: tuple[MetricKind, ...] = field(default_factory=_metrics)
+    metrics: tuple[MetricKind, ...] = field(default_factory=default_metrics)
     groups: tuple[str, ...] = ("family",)
     """Tags by which accuracy is split."""
 

@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 
 from thincode.errors import DataError
-from thincode.evaluation import Estimate
-from thincode.evaluation.scorecard import compare, measure, read, swap_partners, table, text, write
+from thincode.evaluation import Estimate, Scorecard
+from thincode.evaluation.paired import compare
+from thincode.evaluation.scorecard import measure, read, swap_partners, write
+from thincode.evaluation.tables import STYLES, table, text
 from thincode.grading import Graded
 from thincode.settings import kind, kinds
 from thincode.trajectory import EndReason
@@ -63,8 +65,27 @@ def test_a_paired_difference_by_hand() -> None:
     bootstrapped = found["difference (bootstrap)"]
     assert bootstrapped.low is not None
     assert -0.5 <= bootstrapped.low < 0
-    assert [one.value for one in compare(b, a)] == [pytest.approx(0.0), pytest.approx(0.0)]
-    assert {one.value for one in compare(a, a)} == {0.0}
+    assert [one.value for one in compare(b, a)[:2]] == [pytest.approx(0.0), pytest.approx(0.0)]
+    assert [one.value for one in compare(a, a)] == [0.0, 0.0, 1.0, 1.0, 1.0]
+
+
+def test_mcnemar_and_the_ratios_by_hand() -> None:
+    a = marks({"p": "1", "q": "0", "r": "0", "s": "0", "t": "0"})
+    b = marks({"p": "0", "q": "1", "r": "1", "s": "1", "t": "0"})
+    found = {one.name: one for one in compare(a, b)}
+    # One against three of four discordant pairs: 2 · (1 + 4) / 16.
+    assert (found["McNemar p"].value, found["McNemar p"].n) == (0.625, 4)
+    assert found["McNemar p"].note == "3 pairs only the second got, 1 only the first"
+    assert (found["accuracy ratio"].value, found["accuracy ratio"].n) == (3.0, 5)
+    assert found["length ratio"].value == 1.0
+    nothing = {one.name: one.value for one in compare(marks({"p": "0"}), marks({"p": "1"}))}
+    assert nothing["accuracy ratio"] is None  # one right over none
+
+
+def test_longer_texts_have_a_larger_ratio() -> None:
+    a = [row(name, "x" * 10, correct=True, answer="1") for name in "pq"]
+    b = [row(name, "x" * length, correct=True, answer="1") for name, length in (("p", 5), ("q", 10))]
+    assert {one.name: one.value for one in compare(a, b)}["length ratio"] == 0.75
 
 
 def test_pairing_is_clustered_by_problem() -> None:
@@ -108,6 +129,30 @@ def test_a_table_has_a_column_for_each_scorecard() -> None:
     assert {len(line) for line in both} == {3}
     assert next(line for line in both if line[0] == "avg@2") == ["avg@2", "", "50.0 %"]
     assert table([one])[1] == ["avg@1", "100.0 %", "1"]
+
+
+def test_a_scorecard_can_be_written_for_a_spreadsheet_a_readme_and_a_paper() -> None:
+    card = Scorecard(
+        "a_b",
+        1,
+        1,
+        (Estimate("avg@2/tag=x|y", 0.5, 0.25, 0.75, 4, note="1 lost"), Estimate("calls", None, unit="blocks")),
+    )
+    csv, markdown, latex = (STYLES[style]([card]) for style in ("csv", "markdown", "latex"))
+    assert (
+        csv
+        == "scorecard,name,value,low,high,n,unit,note\na_b,avg@2/tag=x|y,0.5,0.25,0.75,4,,1 lost\na_b,calls,,,,0,blocks,\n"
+    )
+    assert markdown.splitlines()[1:] == [
+        "| --- | ---: | ---: |",
+        "| avg@2/tag=x\\|y | 50.0 % [25.0, 75.0] | 4 |",
+        "| calls | – | 0 |",
+    ]
+    assert latex.splitlines() == [
+        r" & a\_b & n \\",
+        r"avg@2/tag=x|y & 50.0 \% [25.0, 75.0] & 4 \\",
+        r"calls & -- & 0 \\",
+    ]
 
 
 def test_swap_partners_are_other_problems_of_the_family() -> None:
