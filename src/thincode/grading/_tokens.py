@@ -20,7 +20,10 @@ class Token(NamedTuple):
     end: int
 
 
+_UNNAMED = rf"(?!(?:{'|'.join(sorted([*FUNCTIONS, 'pi'], key=len, reverse=True))})\b)[A-Za-z]+"
 _TOKEN = re.compile(
+    # Several words of prose in one token: most texts have few numbers.
+    rf"(?P<prose>{_UNNAMED}(?:[ ]{_UNNAMED})+(?=[ ]))|"
     r"""
     (?P<space>[^\S\n]+|\\[,!;:\ ]|~|\\(?:left|right|displaystyle|bigl?|bigr|Bigl?|Bigr)(?![A-Za-z]))
     |(?P<number>\d{1,3}(?:(?:,(?:\\!\s?)?|\{,\})\d{3})+(?!,?\d)(?:\.\d+)?|(?:\d+(?:\.\d+)?|\.\d+)(?:[eE][+-]?\d+(?!\w))?)
@@ -39,7 +42,9 @@ def tokens_of(text: str) -> Iterator[Token]:
     """Every character of `text`, in tokens."""
     for match in _TOKEN.finditer(text):
         kind, found = match.lastgroup or "other", match.group()
-        if kind == "word" or found == "π":
+        if kind == "prose":
+            kind = "word"
+        elif kind == "word" or found == "π":
             name = found.rsplit(".", 1)[-1].lstrip("\\")
             if found in _OPERATORS:
                 kind, found = "op", _OPERATORS[found]

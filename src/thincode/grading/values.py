@@ -38,6 +38,8 @@ LIMIT_CHARS = 400
 """Longest expression that is read as a whole."""
 SCAN_CHARS = 10_000
 """How much of one output is searched for values."""
+_LINE = re.compile(r"^.*(?:[0-9π]|pi).*$", re.MULTILINE)
+"""A line in which a value may stand."""
 _LIMIT_DIGITS = 4_000
 _LIMIT_DEPTH = 30
 
@@ -110,7 +112,12 @@ def shown(text: str) -> Iterator[Shown]:
     A number stands free if nothing but space, brackets, separators or the end of a sentence touches it: `7` stands in
     `x=7,` and `(7, 3)`, not in `17`, `0.7`, `x7` or `7*x`. The longest expression counts, so `1/2` shows one half and not 1.
     """
-    tokens = list(tokens_of(text[:SCAN_CHARS]))
+    for line in _LINE.finditer(text[:SCAN_CHARS]):  # no value reaches over the end of a line
+        yield from _shown_in(line.group(), line.start())
+
+
+def _shown_in(line: str, offset: int) -> Iterator[Shown]:
+    tokens = list(tokens_of(line))
     at = 0
     while at < len(tokens):
         if not (can_start(tokens, at) and free_before(tokens, at)):
@@ -126,7 +133,7 @@ def shown(text: str) -> Iterator[Shown]:
             at += 1
             continue
         if free_after(tokens, parser.at):
-            yield Shown(found, tokens[at].start, tokens[parser.at - 1].end)
+            yield Shown(found, offset + tokens[at].start, offset + tokens[parser.at - 1].end)
         at = max(parser.at, at + 1)
 
 
@@ -134,6 +141,8 @@ def shown(text: str) -> Iterator[Shown]:
 
 
 def _literal(text: str) -> Fraction:
+    if len(text) < 19 and text.isdecimal():
+        return Fraction(int(text))
     plain = re.sub(r"[^\d.eE+-]", "", text)
     mantissa, _, exponent = plain.lower().partition("e")
     if len(mantissa) > _LIMIT_DIGITS or len(exponent) > 5 or abs(int(exponent or 0)) > 400:

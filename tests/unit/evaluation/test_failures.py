@@ -94,7 +94,8 @@ def test_post_hoc_verification_by_hand(script: str, question: str, post_hoc: int
         ("up to 48 terms | print(48) -> 48 | 48", "?", 0),  # named, but not worked out
         ("a plan | f() -> 48 | that is 48 | print(48 * 2) -> 96 | 96", "?", 0),  # an output had it
         ("x = 2 | print(x**2) -> 4 | 4", "?", 0),  # too small to tell
-        (r"\(50 \times 0.1 = 5\) | print('5 apples') -> 5 apples | 5", "?", 1),
+        (r"\(50 \times 0.1 = 5\) | print(5, 'apples') -> 5 apples | 5", "?", 1),
+        (r"\(50 \times 0.1 = 5\) | print('5 apples') -> 5 apples | 5", "?", 0),  # a text works nothing out
     ],
 )
 def test_unverified_constants_by_hand(script: str, question: str, unverified: int) -> None:
@@ -118,7 +119,9 @@ def test_chance_levels_by_hand() -> None:
 def test_similarity_by_hand() -> None:
     import ast
 
-    done = _retelling.steps(ast.parse("t = 0\nfor n in range(9):\n    if n % 3 == 0:\n        t += n * n\nprint(t)"))
+    done = _retelling.steps(
+        ast.walk(ast.parse("t = 0\nfor n in range(9):\n    if n % 3 == 0:\n        t += n * n\nprint(t)"))
+    )
     assert done == {"loop", "condition", "remainder", "add", "multiply", "print"}
     assert _retelling.similarity(
         _retelling.named("Loop over n and add up what is divisible by 3."), done

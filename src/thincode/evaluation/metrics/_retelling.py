@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterable
 
 _NAMED_BY: dict[str, str] = {
     "loop": r"loop\w*|iterat\w+|each|every|all|through|go over|run over|enumerat\w+|for\b",
@@ -56,9 +57,9 @@ _CALLS = {
 _PATTERNS = {step: re.compile(rf"\b(?:{words})", re.IGNORECASE) for step, words in _NAMED_BY.items()}
 
 
-def steps(tree: ast.AST) -> frozenset[str]:
-    """What a program does, in the words of the table above."""
-    return frozenset(step for node in ast.walk(tree) for step in _steps_of(node))
+def steps(nodes: Iterable[ast.AST]) -> frozenset[str]:
+    """What a program of these nodes does, in the words of the table above."""
+    return frozenset(step for node in nodes for step in _steps_of(node))
 
 
 def _steps_of(node: ast.AST) -> tuple[str, ...]:

@@ -6,14 +6,13 @@ fits into memory and one answer is looked up in all of them at once.
 
 from __future__ import annotations
 
-import ast
 import hashlib
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -22,18 +21,16 @@ from ...grading import forms
 from ...grading.answers import numbers
 from ...grading.values import SCAN_CHARS, Shown, shown
 from ...trajectory import BlockStatus, Segment, SegmentKind
+from ._source import Block, Key
 
-Key = Fraction | str
 Marks = npt.NDArray[np.uint64]
 """Sorted, without repetition."""
 
-_SOURCE_CHARS = 50_000
 _LINES, _LINE_CHARS = 200, 400
 """How many lines of an output are read as answers, and how long one may be."""
 _TRACEBACK = re.compile(r'^(?:Traceback \(most recent call last\):|[ \t]*File ")', re.MULTILINE)
 _MATHEMATICS = re.compile(r"[\\=!±°]")
 """A line with one of these may be worth more as a whole than the numbers that stand in it."""
-_DIGIT = re.compile(r"[0-9]")
 _WORD = re.compile(r"[^\W\d_]+")
 _ITEM_END = re.compile(r"[\n=:;]")
 
@@ -58,6 +55,7 @@ class Wanted:
     """Never empty: of the values, or of the word or text it is."""
 
 
+@lru_cache(maxsize=1_000)
 def wanted(answer: str) -> Wanted | None:
     """What an answer needs; None for one that is longer than any answer."""
     if len(answer) > forms.LIMIT_CHARS:
@@ -78,10 +76,10 @@ def letters(text: str) -> str:
 class Output:
     """One output and the block that gave it."""
 
-    def __init__(self, segment: Segment, code: Segment | None) -> None:
+    def __init__(self, segment: Segment, block: Block | None) -> None:
         """The text that counts is what was printed, without the traceback of a failed block."""
-        self.code = code
-        self.text = _printed(segment, code)
+        self.block = block
+        self.text = _printed(segment, block.segment if block is not None else None)
 
     @cached_property
     def values(self) -> list[Shown]:
@@ -129,9 +127,7 @@ class Output:
 
     def holds_as_literal(self, answer: Wanted) -> bool:
         """Whether the block's source has every value of the answer as a literal."""
-        return (
-            bool(answer.keys) and self.code is not None and set(answer.keys) <= set(literals(parsed(self.code.content)))
-        )
+        return bool(answer.keys) and self.block is not None and set(answer.keys) <= self.block.literals
 
     def spans(self, answer: Wanted) -> list[tuple[int, int]]:
         """Where the answer's values stand; the whole output for an answer without values."""
@@ -176,15 +172,38 @@ def chances(answered: Sequence[tuple[str, tuple[int, ...], Sequence[Marks]]]) ->
     return found
 
 
-def outputs(segments: Sequence[Segment]) -> Iterator[Output]:
-    """Each output with the block it belongs to."""
-    code: Segment | None = None
+Reading = Sequence[Block | Output | None]
+"""What stands in each segment of a trajectory: a block, an output, or neither."""
+
+_last: tuple[Sequence[Segment], Reading] = ((), ())
+
+
+def read(segments: Sequence[Segment]) -> Reading:
+    """Every block and output of a trajectory. Metrics look at the same one in turn, so the last one is kept."""
+    global _last
+    kept, found = _last
+    if kept is not segments:
+        found = list(_read(segments))
+        _last = (segments, found)
+    return found
+
+
+def _read(segments: Sequence[Segment]) -> Iterator[Block | Output | None]:
+    block: Block | None = None
     for segment in segments:
         if segment.kind is SegmentKind.CODE:
-            code = segment
+            block = Block(segment)
+            yield block
         elif segment.kind is SegmentKind.OUTPUT:
-            yield Output(segment, code)
-            code = None
+            yield Output(segment, block)
+            block = None
+        else:
+            yield None
+
+
+def outputs(segments: Sequence[Segment]) -> list[Output]:
+    """The outputs alone, in order."""
+    return [one for one in read(segments) if isinstance(one, Output)]
 
 
 def _printed(segment: Segment, code: Segment | None) -> str:
@@ -198,43 +217,3 @@ def _printed(segment: Segment, code: Segment | None) -> str:
     if start < 0 and code.block.detail and text.startswith(code.block.detail):
         return ""
     return text if start < 0 else text[:start]
-
-
-def parsed(source: str) -> ast.AST | None:
-    """The syntax tree of a block; None where it has none."""
-    try:
-        return ast.parse(source[:_SOURCE_CHARS])
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return None
-
-
-def literals(tree: ast.AST | None, *, checks: bool = True) -> Iterator[Key]:
-    """Values that stand as literals in a block: its numbers, negated ones, and numbers inside its strings.
-
-    `checks=False` leaves out what the block asserts or compares for equality.
-    """
-    waiting = [tree] if tree is not None else []
-    while waiting:
-        node = waiting.pop()
-        if not checks and isinstance(node, (ast.Assert, ast.Compare)) and _is_check(node):
-            continue
-        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub) and isinstance(node.operand, ast.Constant):
-            yield from (-key for key in _constant(node.operand.value) if isinstance(key, Fraction))
-        elif isinstance(node, ast.Constant):
-            yield from _constant(node.value)
-        waiting += ast.iter_child_nodes(node)
-
-
-def _is_check(node: ast.Assert | ast.Compare) -> bool:
-    return isinstance(node, ast.Assert) or any(isinstance(op, (ast.Eq, ast.NotEq)) for op in node.ops)
-
-
-def _constant(value: object) -> Iterator[Key]:
-    if isinstance(value, bool):
-        return
-    if isinstance(value, int):
-        yield Fraction(value)
-    elif isinstance(value, float):
-        yield from (item.value.key for item in shown(repr(value)))
-    elif isinstance(value, str) and _DIGIT.search(value):
-        yield from (item.value.key for item in shown(value))

@@ -4,7 +4,7 @@ r"""The three failures of interleaved reasoning that ThinC names (Hwang, Lee, Ka
   so code can only confirm it. Numbers of the question don't count, nor do the numbers of a list's items.
 - unverified constants: a number that the text works out (it stands behind `=`, `≈` or a word such as "gives") is written into
   a later block, and neither the question nor an earlier output has it. What the block asserts or compares is not used but
-  checked, and doesn't count.
+  checked, and numbers inside its texts do nothing: neither counts.
 - role overlap: the text before a block retells it. The similarity of a text and the next block is the share of the block's steps
   (loop, condition, count, sum, remainder, …: the table in `_retelling`) that the text names; at `overlap` or more, with
   three steps or more and control flow among them, it is a retelling.
@@ -29,12 +29,13 @@ from annotated_types import Ge, Le
 from ...grading import Graded
 from ...grading.values import SCAN_CHARS, shown
 from ...settings import settings
-from ...trajectory import Segment, SegmentKind
+from ...trajectory import SegmentKind
 from .. import Estimate
 from ..intervals import normal
 from ..samples import Looks, Seen, estimate, share
 from . import _retelling
-from ._shown import Key, Marks, Output, all_in, chances, literals, mark_of, parsed, wanted
+from ._shown import Marks, Output, all_in, chances, mark_of, read, wanted
+from ._source import Block, Key
 
 _TEXT = (SegmentKind.PLAN, SegmentKind.THOUGHT)
 _ITEM_NUMBER = re.compile(
@@ -117,15 +118,14 @@ class _Reader:
                 if _WORKED_OUT.search(plain[max(0, item.start - _SIGN_CHARS) : item.start]):
                     self.computed.add(item.value.key)
 
-    def block(self, code: str) -> None:
+    def block(self, block: Block) -> None:
         self.early |= self.said
         self.worked_out |= self.computed
-        tree = parsed(code)
-        new = {key for key in literals(tree, checks=False) if key not in self.known and not self._is_small(key)}
+        new = {key for key in block.numbers if key not in self.known and not self._is_small(key)}
         self.written |= new
         self.constants |= dict.fromkeys(str(key) for key in sorted(new & self.computed, key=str))
-        if self.text.strip() and tree is not None:
-            self.steps.append(_retelling.steps(tree))
+        if self.text.strip() and block.nodes is not None:
+            self.steps.append(_retelling.steps(node for node, _ in block.nodes))
             self.told.append(_retelling.named(self.text))
         self.text = ""
 
@@ -142,15 +142,13 @@ def look(settings: Settings, graded: Graded) -> Look:
     """The failures of one trajectory."""
     said = graded.trajectory
     reader = _Reader(settings, said.question)
-    code: Segment | None = None
-    for segment in said.segments:
+    for segment, found in zip(said.segments, read(said.segments), strict=True):
         if segment.kind in _TEXT:
             reader.text_segment(segment.text)
-        elif segment.block is not None:
-            reader.block(segment.content)
-            code = segment
-        elif segment.kind is SegmentKind.OUTPUT:
-            reader.output(Output(segment, code))
+        elif isinstance(found, Block) and segment.block is not None:
+            reader.block(found)
+        elif isinstance(found, Output):
+            reader.output(found)
     answer = wanted(said.answer) if said.answer is not None and said.answer.strip() else None
     return Look(
         has_code=bool(said.blocks),

@@ -57,7 +57,7 @@ def look(settings: Settings, graded: Graded) -> Look:
     """What one trajectory shows."""
     said = graded.trajectory.answer
     answer = wanted(said) if said is not None and said.strip() else None
-    found = list(outputs(graded.trajectory.segments))
+    found = outputs(graded.trajectory.segments)
     hits = [index for index, output in enumerate(found) if answer is not None and output.shows(answer)]
     return Look(
         answer=answer.marks if answer is not None else (),
@@ -74,8 +74,9 @@ def look(settings: Settings, graded: Graded) -> Look:
 def _spans(found: Sequence[Output], hits: Sequence[int], answer: Wanted) -> list[Mapping[str, Any]]:
     spans: list[Mapping[str, Any]] = []
     for index in hits:
-        code = found[index].code
-        status = code.block.status.value if code is not None and code.block is not None else ""
+        block = found[index].block
+        ran = block.segment.block if block is not None else None
+        status = ran.status.value if ran is not None else ""
         for start, end in found[index].spans(answer):
             spans.append({"output": index, "start": start, "end": end, "status": status})
     return spans
