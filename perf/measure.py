@@ -3,8 +3,8 @@
     python perf/measure.py --data DIR --out measure.json
 
 DIR holds the published transcripts `traj_mathcoder.jsonl` and `traj_tora_gsm8k.jsonl`. They are written again and again as
-records of a run folder, each time under another id; the blocks of every twentieth get further real blocks of the same files until they have
-300 lines or more. Then `thincode measure` runs over the folder on two cores, with every metric that ships.
+records of a run folder, each time under another id; the blocks of every twentieth get further real blocks of the same files
+until they have 300 lines or more. Then `thincode measure` runs over the folder on two cores, with every metric that ships.
 """
 
 from __future__ import annotations

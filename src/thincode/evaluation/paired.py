@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from fractions import Fraction
 from math import comb
 
 from ..errors import DataError
@@ -72,7 +73,8 @@ def _by_group(paired: Paired, gains: Mapping[str, float], groups: Sequence[str])
 def mcnemar(only_a: int, only_b: int) -> float:
     """Exact two-sided p of McNemar's test (1947): chance that a fair coin splits the discordant pairs so unevenly."""
     n, least = only_a + only_b, min(only_a, only_b)
-    return min(1.0, 2 * sum(comb(n, i) for i in range(least + 1)) / 2**n)
+    tail = sum(comb(n, i) for i in range(least + 1))
+    return min(1.0, float(Fraction(2 * tail, 2**n)))
 
 
 def _mcnemar(paired: Paired) -> Estimate:

@@ -27,7 +27,7 @@ from ..problems import Problem
 from ..runlog import Progress
 from ..settings import Kind
 from ..trajectory import published, store
-from ..trajectory.formats import build
+from ..trajectory.formats import Format, build
 from .workshop import ShowProgress
 
 _CHUNK = 200
@@ -110,10 +110,11 @@ def _all_lines(task: _Task, processes: int, line: Progress) -> Iterator[_Line]:
         numbered = ((number, text) for number, text in enumerate(file, start=1) if text.strip())
         first = list(itertools.islice(numbered, _ALONE))
         if processes < 2 or len(first) < _ALONE:
-            _begin(task)
-            for one in itertools.chain(first, numbered):
-                line.advance(1)
-                yield from _look([one])
+            with Grader() as grader:
+                looker = _Looker(task, grader)
+                for one in itertools.chain(first, numbered):
+                    line.advance(1)
+                    yield looker.look(*one)
             return
         # Spawned, not forked: this process may have threads. A few chunks are on their way; the rest waits in the file.
         pool = ProcessPoolExecutor(processes, multiprocessing.get_context("spawn"), _begin, (task,))
@@ -145,28 +146,38 @@ def _in_order(pool: ProcessPoolExecutor, chunks: Iterator[list[tuple[int, bytes]
 
 # --- in a process of its own ----------------------------------------------------------------------------------------
 
-_here: tuple[_Task, Grader, Any] | None = None
+
+class _Looker:
+    """Turns lines into what the metrics saw of them."""
+
+    def __init__(self, task: _Task, grader: Grader) -> None:
+        self._task, self._grader = task, grader
+        self._format = build(task.format) if task.format is not None else None
+
+    def look(self, number: int, text: bytes) -> _Line:
+        place = f"{self._task.path}:{number}"
+        row = _object(text, place)
+        if self._format is None:
+            graded = _own(row, place)
+        else:
+            name = f"{self._task.path.stem}:{number}"
+            graded = _foreign(row, format=self._format, grader=self._grader, place=place, name=name)
+        claim = row.get("correct")
+        return _Line(look(graded, self._task.metrics), claim if isinstance(claim, bool) else None)
+
+
+_here: _Looker | None = None
+"""In a process of the pool: its looker, which lives as long as the process."""
 
 
 def _begin(task: _Task) -> None:
     global _here
-    _here = (task, Grader(), build(task.format) if task.format is not None else None)
+    _here = _Looker(task, Grader())
 
 
 def _look(lines: Sequence[tuple[int, bytes]]) -> list[_Line]:
     assert _here is not None
-    task, grader, format = _here
-    found = []
-    for number, text in lines:
-        place = f"{task.path}:{number}"
-        row = _object(text, place)
-        if task.format is None:
-            graded = _own(row, place)
-        else:
-            graded = _foreign(row, format=format, grader=grader, place=place, name=f"{task.path.stem}:{number}")
-        claim = row.get("correct")
-        found.append(_Line(look(graded, task.metrics), claim if isinstance(claim, bool) else None))
-    return found
+    return [_here.look(*line) for line in lines]
 
 
 def _object(text: bytes, place: str) -> dict[str, Any]:
@@ -187,7 +198,7 @@ def _own(row: Mapping[str, Any], place: str) -> Graded:
     return records.graded_from_record(trajectory, annotations)
 
 
-def _foreign(row: Mapping[str, Any], *, format: Any, grader: Grader, place: str, name: str) -> Graded:
+def _foreign(row: Mapping[str, Any], *, format: Format, grader: Grader, place: str, name: str) -> Graded:
     trajectory = published.trajectory_of(row, format=format, place=place, name=name)
     gold = row.get("answer")
     if gold is None or not str(gold).strip():
