@@ -9,7 +9,7 @@ PIP_INSTALL = $(BIN)/python -m pip install -q --no-compile --disable-pip-version
 
 # Folder with real benchmark problems and transcripts; tests that need it skip without it.
 DATA ?=
-# Isolation tier below which the tests fail, for example T1.
+# Isolation tier below which the tests fail, for example T2.
 TIER ?=
 # Test processes. Each gets one torch thread: with more, they wait for each other.
 WORKERS ?= 2
@@ -36,7 +36,7 @@ demo: $(BIN)/.train ## distill, SFT, RL, evaluation and a report on this machine
 check: lint ## the gate before each commit: format, lint, types, import directions, quick tests
 	$(PYTEST) -m "not slow" $(wildcard tests/unit tests/contracts tests/golden tests/invariants)
 
-test: lint ## everything a change must pass, with coverage (DATA=folder of real benchmarks, TIER=T1)
+test: lint ## everything a change must pass, with coverage (DATA=folder of real benchmarks, TIER=T2)
 	$(PYTEST) -m "not slow" --cov --cov-report=term:skip-covered
 
 lint: $(BIN)/.all

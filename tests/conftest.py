@@ -31,7 +31,7 @@ GOLDEN = Path(__file__).parent / "golden"
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--data", default=None, help="folder with real benchmark problems and transcripts")
     parser.addoption("--renew", action="store_true", help="write golden files anew instead of comparing with them")
-    parser.addoption("--require-tier", default=None, help="fail below this isolation tier, for example T1")
+    parser.addoption("--require-tier", default=None, help="fail below this isolation tier, for example T2")
 
 
 @pytest.fixture(scope="session")

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from ._environment import commit, cpus, requirements, thincode_version, versions
-from .settings import dump
+from .interpreter.doctor import probe
 
 
 def report(*, runs: Path = Path("runs")) -> dict[str, Any]:
@@ -26,7 +26,7 @@ def report(*, runs: Path = Path("runs")) -> dict[str, Any]:
     """
     extras = {name: extra for name, extra in requirements().items() if extra != "dev"}
     found = versions(extras)
-    interpreter = _interpreter()  # before torch: what it starts must not inherit torch's threads
+    interpreter = probe()  # before torch: what it starts must not inherit torch's threads
     return {
         "thincode": thincode_version(),
         "commit": commit(),
@@ -39,7 +39,7 @@ def report(*, runs: Path = Path("runs")) -> dict[str, Any]:
         "disk": _disk(runs),
         "packages": {name: {"version": found[name], "extra": extra} for name, extra in sorted(extras.items())},
         "devices": _devices(),
-        "interpreter": interpreter,
+        **interpreter,
     }
 
 
@@ -69,25 +69,23 @@ def lines(report: Mapping[str, Any]) -> list[str]:
     for extra, names in missing.items():
         target = f"thincode[{extra}]" if extra else "thincode"
         shown.append(f"missing      {', '.join(names)}: pip install '{target}'")
-    if report["interpreter"] is None:
-        shown.append("interpreter  not looked at")
-    else:
-        for name, value in report["interpreter"].items():
-            inner = value.items() if isinstance(value, Mapping) else [("", value)]
-            shown += [f"interpreter  {name}{key and f', {key}'}: {_plain(item)}" for key, item in inner]
-    return shown
+    return shown + _isolation_lines(report)
+
+
+def _isolation_lines(report: Mapping[str, Any]) -> list[str]:
+    """The tier, each layer, each forbidden thing that was tried, and what would give a better tier."""
+    refused = [name for name, came in report["attempts"].items() if came != "open"]
+    return [
+        f"isolation    tier {report['tier']}" + (f": {report['error']}" if "error" in report else ""),
+        *(f"layer        {name}: {state}" for name, state in report["layers"].items()),
+        *(f"refused      {name}" for name in refused),
+        *(f"POSSIBLE     {name}" for name in report["open"]),
+        *(f"better tier  {step}" for step in report["advice"]),
+    ]
 
 
 def _or_unknown(value: float | None, unit: str) -> str:
     return "unknown" if value is None else f"{value:.1f} {unit}"
-
-
-def _plain(value: Any) -> str:
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, (list, tuple)):
-        return ", ".join(map(str, value)) or "none"
-    return str(value)
 
 
 def _memory_gib() -> float | None:
@@ -127,10 +125,3 @@ def _devices() -> list[str] | None:
     if torch.backends.mps.is_available():
         found.append("mps")
     return [*found, f"cpu, {torch.get_num_threads()} threads"]
-
-
-def _interpreter() -> dict[str, Any] | None:
-    if importlib.util.find_spec("thincode.interpreter.doctor") is None:
-        return None
-    probed: dict[str, Any] = dump(importlib.import_module("thincode.interpreter.doctor").probe())
-    return probed

@@ -6,6 +6,7 @@
     │   ├── DataError          a problem file, record or transcript is wrong (file, line)
     │   ├── ModelError         a model folder or tokenizer can't be used
     │   ├── RunFolderError     a run folder exists, is missing, is newer than this version, or its checkpoint can't be read
+    │   ├── IsolationError     sessions are less isolated than they must be on this machine
     │   └── MissingExtraError  an optional dependency is not installed
     └── InfrastructureError    exit code 3; our side failed, never the model's: lost blocks, dead engine, full disk
         ├── TooManyLostError   more blocks lost than the recipe allows; the run stopped, checkpointed
@@ -43,6 +44,10 @@ class ModelError(UserError):
 
 class RunFolderError(UserError):
     """A run folder exists, is missing, or holds something this version can't read."""
+
+
+class IsolationError(UserError):
+    """Sessions are less isolated here than the recipe demands, or than we accept unasked."""
 
 
 class MissingExtraError(UserError):

@@ -1,54 +1,73 @@
 """Layers between a session and the machine; each is tried, and what came of it is reported, never assumed.
 
-The zygote gets what all sessions share (a root file system of its own, an ordinary user, user, pid, network, ipc and host
-name namespaces); each session adds what must be its own. A layer that can't be had leaves its reason in the report.
+    the zygote    file system, ordinary user, namespaces        once, for all sessions
+    └── root      own namespaces, disk quota, goes first        once a session; it runs no block
+        └── worker   everything else, seccomp last              what runs the blocks, and all that they start
+
+Where a user may not make namespaces (a plain container), a zygote of root's stays root, so that each of its workers can be a
+user of its own. A layer that can't be had leaves its reason in the report; `tiers` says what the layers amount to.
 """
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 import platform
 import resource
 import signal
-import sys
-import sysconfig
+import struct
 from collections.abc import Callable, Iterable
-from pathlib import Path
+from dataclasses import dataclass, field
 
-NEWNS, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET = (
-    0x00020000, 0x04000000, 0x08000000, 0x10000000, 0x20000000, 0x40000000,
-)  # fmt: skip
-MS_RDONLY, MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_REMOUNT, MS_BIND, MS_REC, MS_PRIVATE = (
-    1, 2, 4, 8, 32, 4096, 16384, 1 << 18,
-)  # fmt: skip
-MS_RELATIME, ST_RELATIME, MNT_DETACH = 1 << 21, 4096, 2
-PDEATHSIG, DUMPABLE, SUBREAPER, NO_NEW_PRIVS = 1, 4, 36, 38
-PIVOT_ROOT = {"x86_64": 155, "aarch64": 41, "riscv64": 41}
+from . import _filesystem as filesystem
+from . import _landlock as landlock
+from . import _seccomp as seccomp
+from ._kernel import (
+    DUMPABLE,
+    LINUX,
+    MS_NODEV,
+    MS_NOEXEC,
+    MS_NOSUID,
+    NEWIPC,
+    NEWNET,
+    NEWNS,
+    NEWPID,
+    NEWUSER,
+    NEWUTS,
+    NO_NEW_PRIVS,
+    PDEATHSIG,
+    SUBREAPER,
+    Procfs,
+    call,
+)
+
 NOBODY = 65534
-LINUX = sys.platform == "linux"
-
-_libc = ctypes.CDLL(None, use_errno=True)
-
-Report = dict[str, str]
-"""Layer → `on`, or why not."""
+USERS = range(20_000, 60_000)
+"""Whom root's workers become where there are no namespaces, one after the other."""
+CLOSED = "Python stands in a folder that other users may not enter"
 
 
-def call(name: str, *arguments: int | bytes | None) -> int:
-    """Call the C library; raises OSError."""
-    # Plain integers would be cut to 32 bits.
-    wide = [ctypes.c_ulong(value & 0xFFFFFFFFFFFFFFFF) if isinstance(value, int) else value for value in arguments]
-    result = int(getattr(_libc, name)(*wide))
-    if result < 0:
-        number = ctypes.get_errno()
-        raise OSError(number, f"{name}: {os.strerror(number)}")
-    return result
+class Report(dict[str, str]):
+    """Layer → `on`, or why not."""
+
+    def __init__(self, off: Iterable[str] = ()) -> None:
+        super().__init__()
+        self.off = frozenset(off)
+        """Layers that are not tried: by tests, and where the user wants none."""
+
+    def on(self, layer: str) -> bool:
+        """Whether a layer holds."""
+        return self.get(layer) == "on"
 
 
 def attempt(report: Report, layer: str, action: Callable[[], object]) -> bool:
     """Try one layer and note what came of it."""
+    if layer in report.off:
+        report[layer] = "turned off"
+        return False
     if not LINUX and layer not in ("process group", "rlimits"):
-        report[layer] = f"not on {sys.platform}"
+        report[layer] = f"not on {platform.system()}"
         return False
     try:
         action()
@@ -59,43 +78,85 @@ def attempt(report: Report, layer: str, action: Callable[[], object]) -> bool:
     return True
 
 
-class Procfs:
-    """The /proc the zygote saw at its start; sessions see none."""
+# --- the zygote -----------------------------------------------------------------------------------------------------
 
-    def __init__(self) -> None:
-        self.descriptor = os.open("/proc", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC) if LINUX else -1
+SHARED_NAMESPACES = NEWPID | NEWNET | NEWIPC | NEWUTS
 
-    def read(self, name: str) -> str:
-        descriptor = os.open(name, os.O_RDONLY | os.O_CLOEXEC, dir_fd=self.descriptor)
+
+def enter_zygote(procfs: Procfs, room: str, off: Iterable[str] = ()) -> Report:
+    """Isolate the process that will fork the zygote; its next child is the zygote.
+
+    Root first builds the file system, then becomes an ordinary user, then makes the namespaces: a limit on processes does
+    not hold for the machine's uid 0, not even inside a user namespace.
+
+    Args:
+        procfs: opened before the file system changes.
+        room: an empty folder of ours, where the new root is put together.
+        off: layers not to try.
+    """
+    report = Report(off)
+
+    def later_root() -> None:
+        attempt(report, "file system", lambda: filesystem.new_root(room))
+
+    if os.geteuid() != 0:
+        report["ordinary user"] = "on"
+        if attempt(report, "namespaces", lambda: new_user_namespace(procfs, SHARED_NAMESPACES | NEWNS)):
+            later_root()
+    elif attempt(report, "namespaces", users_may_make_namespaces):
+        attempt(report, "file system", lambda: filesystem.own_root(room))
+        attempt(report, "ordinary user", lambda: become_nobody(room))
+        more = 0 if report.on("file system") else NEWNS
+        if attempt(report, "namespaces", lambda: new_user_namespace(procfs, SHARED_NAMESPACES | more)) and more:
+            later_root()
+    report.setdefault("file system", "needs namespaces")
+    return report
+
+
+def users_may_make_namespaces() -> None:
+    """Try it in a process that has left root.
+
+    Raises:
+        OSError: they may not.
+    """
+    pid = os.fork()
+    if pid == 0:
         try:
-            return os.read(descriptor, 1 << 16).decode()
-        finally:
-            os.close(descriptor)
+            leave_root(NOBODY)
+            call("unshare", NEWUSER | SHARED_NAMESPACES)
+        except OSError as error:
+            os._exit(error.errno or 1)
+        os._exit(0)
+    refused = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    if refused:
+        raise OSError(refused, f"unshare, as an ordinary user: {os.strerror(refused)}")
 
-    def entries(self, name: str) -> list[str]:
-        descriptor = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=self.descriptor)
-        try:
-            return os.listdir(descriptor)  # noqa: PTH208 - a path would lead into another /proc
-        finally:
-            os.close(descriptor)
 
-    def write(self, name: str, text: str) -> None:
-        descriptor = os.open(name, os.O_WRONLY | os.O_CLOEXEC, dir_fd=self.descriptor)
-        try:
-            os.write(descriptor, text.encode())
-        finally:
-            os.close(descriptor)
+def leave_root(uid: int) -> None:
+    """Become an ordinary user for good."""
+    os.setgroups([])
+    os.setresgid(uid, uid, uid)
+    os.setresuid(uid, uid, uid)
 
-    def address_space(self) -> int:
-        """Bytes this process maps."""
-        return int(self.read("self/statm").split()[0]) * resource.getpagesize() if LINUX else 0
 
-    def threads(self) -> int:
-        if not LINUX:
-            return 1
-        return next(
-            int(line.split()[1]) for line in self.read("self/status").splitlines() if line.startswith("Threads")
-        )
+def become_nobody(room: str) -> None:
+    """Leave root for good, unless Python itself could not be read any more.
+
+    Raises:
+        PermissionError: it could not; the message names the folder.
+    """
+    folder = filesystem.closed_to_others()
+    if folder:
+        raise PermissionError(closed(folder))
+    if os.path.exists(room):  # noqa: PTH110 - it is gone where there is a new root
+        os.chown(room, NOBODY, NOBODY)
+    leave_root(NOBODY)
+    # Changing ids makes /proc/self root's; the id maps must still be written.
+    call("prctl", DUMPABLE, 1, 0, 0, 0)
+
+
+def closed(folder: str) -> str:
+    return f"{CLOSED} ({folder})"
 
 
 def new_user_namespace(procfs: Procfs, others: int) -> None:
@@ -107,128 +168,68 @@ def new_user_namespace(procfs: Procfs, others: int) -> None:
     procfs.write("self/gid_map", f"{gid} {gid} 1")
 
 
-# --- the zygote -----------------------------------------------------------------------------------------------------
+@dataclass
+class Ground:
+    """What all sessions of a zygote stand on; made once, so that a session pays for little."""
 
+    procfs: Procfs
+    shared: Report
+    room: str
+    """Folder of the machine that scratch folders are made in where sessions have no file system of their own."""
+    readable: dict[str, landlock.Access] = field(default_factory=dict)
+    filter: bytes = b""
+    no_filter: str = ""
+    """Why there is none."""
+    landlock: int = 0
+    """Its version; 0: none."""
 
-def enter_zygote(procfs: Procfs, room: str) -> Report:
-    """Isolate the process that will fork the zygote; its next child is the zygote.
+    def __post_init__(self) -> None:
+        self.own_files = self.shared.on("file system")
+        self.own_users = self.has_own_users()
+        self.scratch = filesystem.scratch_place() if self.own_files else self.room
+        devices = {"/dev/null": landlock.READ | landlock.WRITE}
+        self.readable = {str(path): landlock.READ for path in filesystem.readable_folders()} | devices
+        with contextlib.suppress(OSError):
+            self.landlock = landlock.version() if LINUX else 0
+        try:
+            self.filter = seccomp.for_sessions(processor=platform.machine(), own_files=self.own_files)
+        except ValueError as error:
+            self.no_filter = str(error)
 
-    Root first builds the file system, then becomes an ordinary user, then makes the namespaces: a limit on processes does
-    not hold for the machine's uid 0, not even inside a user namespace.
+    def has_own_users(self) -> bool:
+        """Whether each worker becomes a user of its own; if not though it should, the report says why."""
+        if not LINUX or os.geteuid() != 0 or self.shared.on("namespaces") or "ordinary user" in self.shared.off:
+            return False
+        folder = filesystem.closed_to_others()
+        if folder:
+            self.shared["ordinary user"] = closed(folder)
+            return False
+        os.chmod(self.room, 0o711)  # noqa: PTH101 - they must reach their scratch folders
+        return True
 
-    Args:
-        procfs: opened before the file system changes.
-        room: an empty folder of ours, where the new root is put together.
-    """
-    report: Report = {}
-    others = NEWPID | NEWNET | NEWIPC | NEWUTS
-    if os.geteuid() == 0:
-        attempt(report, "file system", lambda: own_root(room))
-        if not attempt(report, "ordinary user", lambda: become_nobody(room)):
-            return report
-        attempt(report, "namespaces", lambda: new_user_namespace(procfs, others))
-    else:
-        report["ordinary user"] = "on"
-        if attempt(report, "namespaces", lambda: new_user_namespace(procfs, others | NEWNS)):
-            attempt(report, "file system", lambda: new_root(room))
-        else:
-            report["file system"] = report["namespaces"]
-    return report
-
-
-def own_root(room: str) -> None:
-    call("unshare", NEWNS)
-    new_root(room)
-
-
-def become_nobody(room: str) -> None:
-    """Leave root for good, unless Python itself could not be read any more."""
-    needed = [Path(os.__file__), Path(sysconfig.get_path("purelib"))]
-    if not all(readable_by_all(path) for path in needed):
-        raise PermissionError(f"Python stands in a folder that only root may enter ({sys.base_prefix})")
-    if Path(room).exists():
-        os.chown(room, NOBODY, NOBODY)
-    os.setgroups([])
-    os.setresgid(NOBODY, NOBODY, NOBODY)
-    os.setresuid(NOBODY, NOBODY, NOBODY)
-    # Changing ids makes /proc/self root's; the id maps must still be written.
-    call("prctl", DUMPABLE, 1, 0, 0, 0)
-
-
-def readable_by_all(path: Path) -> bool:
-    """Whether any user may reach and read `path`."""
-    real = path.resolve()
-    return all(folder.stat().st_mode & 0o001 for folder in real.parents) and bool(real.stat().st_mode & 0o004)
-
-
-def readable_folders() -> list[Path]:
-    """What a session may read: Python's modules, packages, and the shared libraries they load; no program, no data."""
-    python = [sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")]
-    packages = [entry for entry in sys.path if entry.endswith(("site-packages", "dist-packages"))]
-    system = ["/lib", "/lib64", "/usr/lib", "/usr/lib64", "/usr/local/lib", "/usr/share/zoneinfo", "/etc/ld.so.cache",
-              "/etc/localtime", "/dev/null", "/dev/zero", "/dev/urandom", "/dev/random"]  # fmt: skip
-    found: list[Path] = []
-    # Outer folders first, so that an inner one needs no mount of its own.
-    for path in sorted({Path(entry) for entry in [f"{sys.base_prefix}/lib", *python, *packages, *system]}):
-        if path.exists() and not any(path.is_relative_to(outer) for outer in found):
-            found.append(path)
-    return found
-
-
-def new_root(room: str) -> None:
-    """Make a root of its own: Python and the system's libraries, read-only; four devices; a place for scratch; nothing else."""
-    call("mount", b"none", b"/", None, MS_REC | MS_PRIVATE, None)
-    call("mount", b"tmpfs", room.encode(), b"tmpfs", MS_NOSUID | MS_NODEV, b"size=1m,mode=755")
-    for source in readable_folders():
-        bind(source, Path(f"{room}{source}"))
-    for name in ("tmp", "scratch", "old"):
-        Path(room, name).mkdir(parents=True, exist_ok=True)
-    for name in ("tmp", "scratch"):
-        Path(room, name).chmod(0o1777)
-    os.chdir(room)
-    if _libc.syscall(PIVOT_ROOT[platform.machine()], b".", b"old") != 0:
-        raise OSError(ctypes.get_errno(), "pivot_root")
-    os.chdir("/")
-    call("umount2", b"/old", MNT_DETACH)
-    Path("/old").rmdir()
-    call("mount", b"none", b"/", None, MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NODEV, None)
-
-
-def scratch_place() -> str:
-    """Where sessions get their scratch folder in a root of its own: /tmp, unless Python or its packages lie below it."""
-    return "/scratch" if any(path.is_relative_to("/tmp") for path in readable_folders()) else "/tmp"
-
-
-def bind(source: Path, target: Path) -> None:
-    """Show `source` at `target`, read-only."""
-    target.parent.mkdir(parents=True, exist_ok=True)
-    if source.is_symlink() and source.parent == Path("/"):
-        target.symlink_to(source.readlink())  # /lib → usr/lib
-        return
-    if source.is_dir():
-        target.mkdir(exist_ok=True)
-    else:
-        target.touch()
-    place = str(target).encode()
-    call("mount", str(source).encode(), place, None, MS_BIND | MS_REC, None)
-    flags = os.statvfs(target).f_flag
-    # What the machine set on the mount is locked inside a user namespace and must be repeated.
-    kept = flags & (MS_NOSUID | MS_NODEV | MS_NOEXEC | 1024 | 2048) | (MS_RELATIME if flags & ST_RELATIME else 0)
-    call("mount", b"none", place, None, MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | kept, None)
+    def user(self, count: int) -> int | None:
+        """Whom the worker of the session with this number becomes; None: stays who it is."""
+        return USERS[count % len(USERS)] if self.own_users else None
 
 
 # --- a session ------------------------------------------------------------------------------------------------------
 
 
-def enter_session(procfs: Procfs, shared: Report, scratch: str, disk_mib: int) -> Report:
+def enter_session(ground: Ground, scratch: str, disk_mib: int, user: int | None) -> Report:
     """What the root process of a session gets: its own user and mount namespace, and a scratch folder of fixed size."""
-    report: Report = {}
-    attempt(report, "dies with parent", lambda: call("prctl", PDEATHSIG, signal.SIGKILL, 0, 0, 0))
+    report = Report(ground.shared.off)
+    # Without a namespace that ends with us, our death must be heard: what the block started is to die first.
+    at_death = signal.SIGKILL if ground.shared.on("namespaces") else signal.SIGTERM
+    attempt(report, "dies with parent", lambda: call("prctl", PDEATHSIG, at_death, 0, 0, 0))
     attempt(report, "adopts orphans", lambda: call("prctl", SUBREAPER, 1, 0, 0, 0))
-    if shared.get("namespaces") != "on":
+    # When memory runs short the kernel kills a session before anything of the user's.
+    attempt(report, "goes first", lambda: ground.procfs.write("self/oom_score_adj", "1000"))
+    if user is not None:
+        os.chown(scratch, user, user)
+    if not ground.shared.on("namespaces"):
         report["own namespaces"] = "needs the zygote's"
-    elif attempt(report, "own namespaces", lambda: new_user_namespace(procfs, NEWNS | NEWIPC)) and (
-        shared.get("file system") == "on"
+    elif attempt(report, "own namespaces", lambda: new_user_namespace(ground.procfs, NEWNS | NEWIPC)) and (
+        ground.own_files
     ):
         size = f"size={disk_mib}m,nr_inodes=4096,mode=700".encode()
         attempt(report, "disk quota", lambda: mount_scratch(scratch, size))
@@ -240,20 +241,59 @@ def mount_scratch(scratch: str, options: bytes) -> None:
     call("mount", b"tmpfs", scratch.encode(), b"tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC, options)
 
 
-def enter_worker(report: Report, limits: dict[str, int], *, address_space: int, own_counter: bool) -> None:
-    """What the process that runs the blocks gets: limits, and no way back to any privilege."""
+def enter_worker(
+    ground: Ground, report: Report, limits: dict[str, int], *, user: int | None, address_space: int
+) -> None:
+    """What the process that runs the blocks gets: limits, and no way back to any privilege. It may write in its folder alone.
+
+    Args:
+        ground: the zygote's.
+        report: the session's; what comes of each layer is added.
+        limits: `memory_mib`, `processes`, `disk_mib`, `files`.
+        user: whom to become.
+        address_space: bytes it maps already.
+    """
     attempt(report, "process group", os.setsid)
+    if user is not None:
+        attempt(report, "ordinary user", lambda: leave_root(user))
+    # After the change of user, which makes the kernel forget it.
     attempt(report, "dies with parent", lambda: call("prctl", PDEATHSIG, signal.SIGKILL, 0, 0, 0))
     attempt(report, "adopts orphans", lambda: call("prctl", SUBREAPER, 1, 0, 0, 0))
+    attempt(report, "process limit", lambda: limit_processes(report, limits["processes"]))
     attempt(report, "rlimits", lambda: set_limits(limits, address_space))
-    if own_counter:
-        # The session's root process and a checkpoint are counted too.
-        attempt(report, "process limit", lambda: lower(resource.RLIMIT_NPROC, limits["processes"] + 2))
-    else:
-        report["process limit"] = "needs own namespaces: the count would be shared with everything this user runs"
     attempt(report, "no capabilities", drop_capabilities)
     attempt(report, "no new privileges", lambda: call("prctl", NO_NEW_PRIVS, 1, 0, 0, 0))
     attempt(report, "not dumpable", lambda: call("prctl", DUMPABLE, 0, 0, 0, 0))
+    attempt(report, "landlock", lambda: landlock.restrict({**ground.readable, ".": landlock.SCRATCH}))
+    attempt(report, "own signals", lambda: keep_signals(ground, report))
+    attempt(report, "seccomp", lambda: filter_calls(ground))
+
+
+def limit_processes(report: Report, processes: int) -> None:
+    """Bound the processes and threads of this session.
+
+    The kernel counts by user and namespace. Where the session has neither for itself, what its user runs already is added:
+    then the bound holds against a bomb, but moves with what else the user starts and ends.
+    """
+    alone = report.on("own namespaces") or report.on("ordinary user")
+    # The session's root process and a checkpoint are counted too.
+    lower(resource.RLIMIT_NPROC, processes + 2 + (0 if alone else counted_processes()))
+
+
+def counted_processes() -> int:
+    """How many processes and threads the kernel counts for this user: found by lowering the limit until nothing starts."""
+    hard = resource.getrlimit(resource.RLIMIT_NPROC)[1]
+    low, high = 0, 1 << 16 if hard == resource.RLIM_INFINITY else hard
+    while low < high:
+        middle = (low + high) // 2
+        resource.setrlimit(resource.RLIMIT_NPROC, (middle, hard))
+        try:
+            os.posix_spawn("/", ["/"], {})
+        except BlockingIOError:
+            low = middle + 1
+        except OSError:  # it started, and then found no program
+            high = middle
+    return low - 1
 
 
 def set_limits(limits: dict[str, int], address_space: int) -> None:
@@ -271,10 +311,26 @@ def lower(which: int, value: int) -> None:
 
 
 def drop_capabilities() -> None:
-    header = (ctypes.c_uint32 * 2)(0x20080522, 0)
-    nothing = (ctypes.c_uint32 * 6)()
-    if _libc.capset(ctypes.byref(header), ctypes.byref(nothing)) != 0:
-        raise OSError(ctypes.get_errno(), "capset")
+    third_version = struct.pack("=Ii", 0x20080522, 0)
+    call("capset", third_version, bytes(24))
+
+
+def signals_stay(ground: Ground, report: Report) -> bool:
+    """Whether what the worker may signal is its own session: then `kill(-1)` means that too."""
+    apart = ground.shared.on("namespaces") or (ground.own_users and report.on("ordinary user"))
+    return apart or (report.on("landlock") and ground.landlock >= landlock.SIGNALS_SINCE)
+
+
+def keep_signals(ground: Ground, report: Report) -> None:
+    """Where nothing else does it, a filter sees to it that the worker signals itself alone."""
+    if not signals_stay(ground, report):
+        seccomp.install(seccomp.no_signals_but_to(os.getpid(), processor=platform.machine()))
+
+
+def filter_calls(ground: Ground) -> None:
+    if not ground.filter:
+        raise ValueError(ground.no_filter)
+    seccomp.install(ground.filter)
 
 
 def close_all_but(kept: Iterable[int]) -> None:

@@ -20,7 +20,7 @@ from ._zygote import Orders
 class Link:
     """A running supervisor and its zygote, seen by the client; bound to no event loop until the first request."""
 
-    def __init__(self, *, preload: tuple[str, ...], pool: int, limits: Limits) -> None:
+    def __init__(self, *, preload: tuple[str, ...], pool: int, limits: Limits, off: tuple[str, ...] = ()) -> None:
         kind = (
             getattr(socket, "SOCK_SEQPACKET", socket.SOCK_DGRAM) if os.uname().sysname == "Linux" else socket.SOCK_DGRAM
         )
@@ -35,7 +35,7 @@ class Link:
         bounds = {name: getattr(limits, name) for name in ("memory_mib", "processes", "disk_mib", "files")}
         orders = Orders(
             preload=preload, pool=pool, limits=bounds, output_chars=limits.output_chars,
-            control=theirs.fileno(), scratch=self.scratch,
+            control=theirs.fileno(), scratch=self.scratch, off=off,
         )  # fmt: skip
         try:
             self.process = subprocess.Popen(

@@ -11,6 +11,7 @@ import gc
 import json
 import os
 import select
+import shutil
 import signal
 import socket
 import struct
@@ -61,26 +62,28 @@ class Root:
     def __init__(self, zygote: Zygote, channel: int, output: int, reins: int) -> None:
         self.zygote, self.channel, self.output, self.reins = zygote, channel, output, reins
         self.workers: list[Held] = []
+        self.folder = ""
+        """Of the machine, to be removed with the session; empty where its scratch goes by itself."""
 
     def start(self) -> None:
         """Isolate the session, start its worker, hold it; never returns."""
-        zygote, proc = self.zygote, self.zygote.procfs
+        zygote, ground, proc = self.zygote, self.zygote.ground, self.zygote.procfs
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         isolation.close_all_but(
             [self.channel, self.output, self.reins, *([proc.descriptor] if proc.descriptor >= 0 else [])]
         )
         limits = zygote.orders.limits
-        scratch = zygote.scratch
-        if zygote.shared.get("file system") != "on":
-            scratch = f"{zygote.scratch}/{zygote.count}"
-            Path(scratch).mkdir(parents=True, exist_ok=True)
-        report = isolation.enter_session(proc, zygote.shared, scratch, limits["disk_mib"])
+        scratch, user = ground.scratch, ground.user(zygote.count)
+        if not ground.own_files:
+            scratch = self.folder = f"{ground.scratch}/{zygote.count}"
+            Path(scratch).mkdir(mode=0o700)
+        report = isolation.enter_session(ground, scratch, limits["disk_mib"], user)
         os.chdir(scratch)
         tempfile.tempdir = os.environ["HOME"] = scratch
         pid = os.fork()
         if pid == 0:
             try:
-                self.become_worker(report)
+                self.become_worker(report, user)
             finally:
                 os._exit(70)  # without a word: what this process writes now would be taken for the block's output
         os.close(self.channel)
@@ -88,7 +91,7 @@ class Root:
         self.workers.append(Held(pid, socket.socket(fileno=self.reins)))
         self.hold()
 
-    def become_worker(self, report: isolation.Report) -> None:
+    def become_worker(self, report: isolation.Report, user: int | None) -> None:
         """Isolate, move our descriptors out of the way of code that closes the low ones, serve; never returns."""
         orders = self.zygote.orders
         top = self.zygote.top
@@ -98,9 +101,8 @@ class Root:
         os.dup2(output, 1)
         os.dup2(output, 2)
         isolation.close_all_but([channel, output])
-        own = report.get("own namespaces") == "on"
-        space = self.zygote.address_space
-        isolation.enter_worker(report, orders.limits, address_space=space, own_counter=own)
+        ground, space = self.zygote.ground, self.zygote.address_space
+        isolation.enter_worker(ground, report, orders.limits, user=user, address_space=space)
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         gc.enable()
         self.zygote.worker.serve(json.dumps(report))
@@ -109,7 +111,9 @@ class Root:
 
     def hold(self) -> None:
         """Say when a worker has died, do what the client asks; when it lets go of the last worker, end everything."""
-        signal.signal(signal.SIGCHLD, lambda *_: None)
+        parent = os.getppid()
+        for number in (signal.SIGCHLD, signal.SIGTERM):  # a child has ended; the zygote has
+            signal.signal(number, lambda *_: None)
         wake_read, wake_write = os.pipe()
         os.set_blocking(wake_write, False)
         signal.set_wakeup_fd(wake_write, warn_on_full_buffer=False)
@@ -121,11 +125,17 @@ class Root:
                     self.say(worker, ended)
             reins = {worker.reins.fileno(): worker for worker in self.workers}
             readable, _, _ = select.select([wake_read, *reins], [], [])
+            if os.getppid() != parent:
+                for worker in self.workers.copy():
+                    self.let_go(worker)
+                break
             for descriptor in readable:
                 if descriptor == wake_read:
                     os.read(wake_read, 4096)
                 else:
                     self.obey(reins[descriptor])
+        if self.folder:
+            shutil.rmtree(self.folder, ignore_errors=True)
         os._exit(0)
 
     def say(self, worker: Held, what: bytes) -> None:

@@ -6,7 +6,7 @@ import asyncio
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Self
 
-from ..errors import InfrastructureError
+from ..errors import InfrastructureError, IsolationError
 from . import BlockResult, Limits, Status
 from ._block import End, Ended, Stop
 from ._process import Process
@@ -65,7 +65,7 @@ class PythonSession:
             try:
                 before = await self._ready()
                 return await self._run(code, before)
-            except InfrastructureError as error:
+            except (InfrastructureError, IsolationError) as error:
                 return BlockResult(Status.LOST, "", str(error), state_kept=False)
 
     async def _run(self, code: str, before: Recovery | None) -> BlockResult:

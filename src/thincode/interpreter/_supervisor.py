@@ -16,6 +16,7 @@ from pathlib import Path
 
 from . import _isolation as isolation
 from . import _zygote as zygote
+from ._kernel import LINUX, PDEATHSIG, Procfs, call
 
 CHECK_S = 0.5
 """Seconds between looks at whether the client still lives; a fork of the client may hold our lifeline open."""
@@ -48,7 +49,7 @@ def environment() -> dict[str, str]:
 def main() -> None:
     """Start the zygote, wait for the client or the zygote to go, kill and clean."""
     values = json.loads(sys.argv[1])
-    orders = zygote.Orders(**{**values, "preload": tuple(values["preload"])})
+    orders = zygote.Orders(**{**values, "preload": tuple(values["preload"]), "off": tuple(values["off"])})
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C in a terminal is for the client
     client = os.getppid()
     os.umask(0o022)
@@ -79,8 +80,8 @@ def become_zygote(orders: zygote.Orders) -> None:
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         isolation.close_all_but([orders.control])
-        procfs = isolation.Procfs()
-        report = isolation.enter_zygote(procfs, orders.scratch)
+        procfs = Procfs()
+        report = isolation.enter_zygote(procfs, orders.scratch, orders.off)
         die_with_parent()
         child = os.fork()
         if child == 0:
@@ -89,8 +90,7 @@ def become_zygote(orders: zygote.Orders) -> None:
             os.dup2(null, 0)
             os.dup2(null, 1)
             os.close(null)
-            own = report.get("file system") == "on"
-            zygote.run(orders, procfs, report, isolation.scratch_place() if own else orders.scratch)
+            zygote.run(orders, isolation.Ground(procfs, report, orders.scratch))
             os._exit(0)
         isolation.close_all_but([])
         os.dup2(1, 0)
@@ -102,5 +102,5 @@ def become_zygote(orders: zygote.Orders) -> None:
 
 def die_with_parent() -> None:
     """Ask the kernel for it; changing ids forgets it, so it comes after."""
-    if isolation.LINUX:
-        isolation.call("prctl", isolation.PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    if LINUX:
+        call("prctl", PDEATHSIG, signal.SIGKILL, 0, 0, 0)

@@ -30,6 +30,7 @@ from . import _output
 from . import _root as root
 from . import _worker as worker
 from ._checkpoint import Checkpoint
+from ._kernel import LINUX, NEWPID, call
 
 WARM_UP = {
     "numpy": "import numpy as m; m.linalg.solve(m.eye(3) + 1, m.ones(3)); m.random.default_rng(0).normal(size=3); "
@@ -56,6 +57,8 @@ class Orders:
     control: int
     scratch: str
     """An empty folder, removed at the end."""
+    off: tuple[str, ...] = ()
+    """Layers of isolation not to try: by tests, or all of them where the user wants none."""
 
 
 def preload(names: tuple[str, ...]) -> dict[str, str]:
@@ -76,11 +79,10 @@ def preload(names: tuple[str, ...]) -> dict[str, str]:
 class Zygote:
     """Forks sessions on request and keeps a few ahead."""
 
-    def __init__(self, orders: Orders, procfs: isolation.Procfs, shared: isolation.Report, scratch: str) -> None:
+    def __init__(self, orders: Orders, ground: isolation.Ground) -> None:
         self.orders = orders
-        self.procfs = procfs
-        self.shared = shared
-        self.scratch = scratch
+        self.ground = ground
+        self.procfs = procfs = ground.procfs
         self.control = socket.socket(fileno=orders.control)
         self.pool: list[list[int]] = []
         self.count = 0
@@ -88,13 +90,13 @@ class Zygote:
         self.top = min(orders.limits["files"], 1024) - 4
         """Channel and output of a session: out of the way of code that closes the low descriptors."""
         self.own_pids = -1
-        if shared.get("namespaces") == "on":
+        if ground.shared.on("namespaces"):
             self.own_pids = os.open("self/ns/pid", os.O_RDONLY | os.O_CLOEXEC, dir_fd=procfs.descriptor)
 
     def serve(self) -> None:
         """Until the client hangs up."""
         # macOS: BLAS does not survive a fork, so there the sessions import for themselves.
-        loaded = preload(self.orders.preload if isolation.LINUX else ())
+        loaded = preload(self.orders.preload if LINUX else ())
         threads = self.procfs.threads()
         if threads != 1:
             raise RuntimeError(
@@ -111,10 +113,11 @@ class Zygote:
         sys.argv[:] = [""]
         sys.stdin = open(0, encoding="utf-8")  # noqa: SIM115 - /dev/null here and in every session
         sys.dont_write_bytecode = True
+        behave_as_guest()
         # Every session is a fork: what is here now is never collected, so its pages stay shared.
         gc.collect()
         gc.freeze()
-        self.control.send(json.dumps({"layers": self.shared, "preload": loaded}).encode())
+        self.control.send(json.dumps({"layers": self.ground.shared, "preload": loaded}).encode())
         while True:
             short = len(self.pool) < self.orders.pool
             if short and not select.select([self.control], [], [], 0)[0]:
@@ -136,7 +139,7 @@ class Zygote:
     def return_to_own_pids(self) -> None:
         """Let the next child start in our namespace again, or in one that is made for it."""
         if self.own_pids >= 0:
-            isolation.call("setns", self.own_pids, isolation.NEWPID)
+            call("setns", self.own_pids, NEWPID)
 
     def fork(self) -> list[int]:
         """A new session; its channel, output and reins."""
@@ -144,11 +147,11 @@ class Zygote:
         ours, theirs = socket.socketpair()
         reins, held = socket.socketpair()
         output = _output.memory_file()
-        if isolation.LINUX:
+        if LINUX:
             # The kernel then tells the client who wrote `ready`, in the client's own numbers.
             ours.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
         if self.own_pids >= 0:
-            isolation.call("unshare", isolation.NEWPID)
+            call("unshare", NEWPID)
         try:
             pid = os.fork()
         except OSError:
@@ -169,6 +172,15 @@ class Zygote:
         return [ours.detach(), output, reins.detach()]
 
 
+def behave_as_guest() -> None:
+    """What a session is to see of the machine: one processor; and no timer's signal ends it that it asked for and forgot."""
+    os.cpu_count = lambda: 1
+    if hasattr(os, "sched_getaffinity"):
+        os.sched_getaffinity = lambda pid: {0}
+    for number in (signal.SIGALRM, signal.SIGVTALRM, signal.SIGPROF):
+        signal.signal(number, signal.SIG_IGN)
+
+
 QUIET = {
     "OMP_NUM_THREADS": "1",
     "OPENBLAS_NUM_THREADS": "1",
@@ -182,8 +194,8 @@ QUIET = {
 """All a session finds in its environment."""
 
 
-def run(orders: Orders, procfs: isolation.Procfs, shared: isolation.Report, scratch: str) -> None:
+def run(orders: Orders, ground: isolation.Ground) -> None:
     """Be the zygote."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
-    Zygote(orders, procfs, shared, scratch).serve()
+    Zygote(orders, ground).serve()

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from ..engines import Engine, Sampling
 from ..interpreter import Interpreter, open_interpreter
-from ..interpreter.doctor import probe
+from ..interpreter.doctor import require
 from ..problems import Problem
 from ..rollout import Budget, Schedule
 from ..rollout.crowd import Crowd, LoopThread, LostCount
@@ -42,19 +42,22 @@ class Workshop:
     """Opens the interpreter before anything imports torch, and shares it between the steps of a run."""
 
     def __init__(self, recipe: Recipe) -> None:
-        """Start the interpreter's supervisor and the event loop."""
+        """Start the interpreter's supervisor and the event loop.
+
+        Raises:
+            IsolationError: this machine isolates sessions less than the recipe demands.
+        """
         self.recipe = recipe
         self.deterministic = recipe.schedule is Schedule.DETERMINISTIC
         self.format: Format = build(recipe.format)
         self.lost = LostCount(limit_share=recipe.lost_share_limit)
         self._stack = ExitStack()
         # The supervisor is started by exec from a process that has no torch threads yet.
-        self.tier = str(probe()["tier"]) if recipe.interpreter.backend.name == "python" else "unknown"
+        backend = recipe.interpreter.backend
+        self.tier = str(require(backend.settings)) if backend.name == "python" else "unknown"
         """The isolation that sessions have on this machine; see `thincode doctor`."""
         limits = replace(recipe.interpreter.limits, deterministic=self.deterministic)
-        self.interpreter: Interpreter = open_interpreter(
-            recipe.interpreter.backend, limits=limits, preset=recipe.interpreter.preset
-        )
+        self.interpreter: Interpreter = open_interpreter(backend, limits=limits, preset=recipe.interpreter.preset)
         self.loop = self._stack.enter_context(LoopThread())
         self._stack.callback(lambda: self.loop.call(self.interpreter.close()))
         _set_threads(recipe.threads)

@@ -42,7 +42,11 @@ def made(**changes: Any) -> dict[str, Any]:
         "disk": {"path": "runs", "free_gib": 1.0, "writable": True},
         "packages": {},
         "devices": [],
-        "interpreter": None,
+        "tier": "T3",
+        "layers": {},
+        "attempts": {},
+        "open": [],
+        "advice": [],
         **changes,
     }
 
@@ -53,10 +57,11 @@ SHOWN: list[tuple[dict[str, Any], str]] = [
     ({"disk": {"path": "runs", "free_gib": 1.0, "writable": False}}, "disk         1.0 GiB free at runs, not writable"),
     ({"devices": None}, "torch        not installed; training needs it: pip install 'thincode[train]'"),
     ({"devices": ["cpu, 2 threads"]}, "device       cpu, 2 threads"),
-    ({"interpreter": {"tier": "T2", "seccomp": True}}, "interpreter  tier: T2"),
-    ({"interpreter": {"tier": "T2", "seccomp": True}}, "interpreter  seccomp: yes"),
-    ({"interpreter": {"lacks": ["a", "b"]}}, "interpreter  lacks: a, b"),
-    ({"interpreter": {"layers": {"seccomp": "off: old kernel"}}}, "interpreter  layers, seccomp: off: old kernel"),
+    ({"tier": "T0", "error": "no room"}, "isolation    tier T0: no room"),
+    ({"layers": {"seccomp": "not on Darwin"}}, "layer        seccomp: not on Darwin"),
+    ({"attempts": {"be root": "refused", "mount": "open"}}, "refused      be root"),
+    ({"open": ["mount"]}, "POSSIBLE     mount"),
+    ({"advice": ["namespaces: allow them"]}, "better tier  namespaces: allow them"),
     ({"packages": {"numpy": {"version": "2.0", "extra": ""}}}, "package      numpy 2.0"),
     ({"packages": {"numpy": {"version": None, "extra": ""}}}, "missing      numpy: pip install 'thincode'"),
     (

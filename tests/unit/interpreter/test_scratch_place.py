@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from thincode.interpreter import _isolation
+from thincode.interpreter import _filesystem
 
 
 @pytest.mark.parametrize(
@@ -18,5 +18,5 @@ from thincode.interpreter import _isolation
     ],
 )
 def test_scratch_hides_no_package(monkeypatch: pytest.MonkeyPatch, folders: list[str], place: str) -> None:
-    monkeypatch.setattr(_isolation, "readable_folders", lambda: [Path(folder) for folder in folders])
-    assert _isolation.scratch_place() == place
+    monkeypatch.setattr(_filesystem, "readable_folders", lambda: [Path(folder) for folder in folders])
+    assert _filesystem.scratch_place() == place

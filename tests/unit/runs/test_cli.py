@@ -139,7 +139,11 @@ def test_recipes_are_listed_shown_and_copied(say: Said, tmp_path: Path) -> None:
 
 def test_the_doctor_speaks_to_people_and_programs(say: Said) -> None:
     assert say("doctor")[1].startswith("thincode     ")
-    assert json.loads(say("doctor", "--json")[1])["interpreter"]["tier"] in ("T0", "T1", "T2", "T3")
+    found = json.loads(say("doctor", "--json")[1])
+    assert set(found["layers"]) >= {"landlock", "seccomp"}
+    assert set(found["attempts"].values())
+    for tier in ("T1", "T2", "T3"):
+        assert say("doctor", "--tier", tier)[0] == int(found["tier"] < tier)
 
 
 def test_a_distillation_says_what_was_dropped_and_why(say: Said, tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 """Isolated Python processes on this machine: each session is forked from a warm process, and replaced when it dies.
 
-What a session can't do is decided by the layers this machine offers; `thincode.interpreter.doctor.probe()` lists them. What
-no layer here prevents: code can lie about its own output, and can use the kernel's whole system-call surface.
+What a session can't do is decided by the layers this machine offers; `thincode doctor` lists them, and `tiers` says what they
+amount to. What no layer here prevents: code can lie about its own output, and can use a hole in the kernel.
 
 The first session waits for the preload (3 to 5 s of CPU for the default); an empty `preload` starts at once, and its blocks
 import for themselves. `sys.exit()` ends a block as `ok` when its argument is nothing or 0, as `error` otherwise.
@@ -13,6 +13,7 @@ import asyncio
 import contextlib
 import resource
 import threading
+import warnings
 from typing import Any, Self
 
 from ...errors import InfrastructureError
@@ -21,6 +22,7 @@ from .. import Limits
 from .._link import Link
 from .._process import Process
 from .._session import PythonSession
+from ..tiers import NOTHING, Tier, demand
 
 MAX_ASKED = 64
 """Session requests under way at once; a message holds three descriptors and the kernel bounds those in flight."""
@@ -37,6 +39,8 @@ class Settings:
     """Modules imported and exercised once, before any session. More makes a fork dearer: bare about 1 ms, all 20 ms."""
     pool: int = 2
     """Sessions forked ahead of need."""
+    tier: Tier | None = None
+    """The least isolation that will do (see `tiers`); None: the best there is. T0 asks for none, and gets none."""
 
 
 def open(settings: Settings, *, limits: Limits) -> PythonInterpreter:
@@ -51,9 +55,19 @@ def open(settings: Settings, *, limits: Limits) -> PythonInterpreter:
 class PythonInterpreter:
     """A source of sessions; made in any thread, used on one event loop at a time."""
 
-    def __init__(self, settings: Settings, *, limits: Limits) -> None:
+    def __init__(self, settings: Settings, *, limits: Limits, off: tuple[str, ...] = ()) -> None:
+        """Start the supervisor.
+
+        Args:
+            settings: how sessions are made.
+            limits: what a block and a session may use.
+            off: layers of isolation to do without, so that tests can see what each of them does.
+        """
         self.settings = settings
         self.limits = limits
+        self.off = NOTHING if settings.tier is Tier.T0 else off
+        self.tier: Tier | None = None
+        """What the first session reached; no later one may have less."""
         self._raise_descriptor_limit()
         self._lock = threading.Lock()
         self._supervisor: Link | None = self._link()
@@ -62,7 +76,8 @@ class PythonInterpreter:
         self._closed = False
 
     def _link(self) -> Link:
-        return Link(preload=tuple(self.settings.preload), pool=self.settings.pool, limits=self.limits)
+        settings = self.settings
+        return Link(preload=tuple(settings.preload), pool=settings.pool, limits=self.limits, off=self.off)
 
     @staticmethod
     def _raise_descriptor_limit() -> None:
@@ -78,6 +93,7 @@ class PythonInterpreter:
 
         Raises:
             InfrastructureError: no session can be made.
+            IsolationError: this machine gives less isolation than it must.
         """
         return self.adopt(PythonSession(self, seed=seed, process=await self.fork(seed)))
 
@@ -107,6 +123,7 @@ class PythonInterpreter:
                     raise InfrastructureError(f"the interpreter made no session in {ASK_S:g} s") from None
                 try:
                     if await process.begin(seed):
+                        self._look_at_tier({**self.isolation.get("layers", {}), **process.layers})
                         return process
                 except BaseException:
                     process.close()
@@ -114,6 +131,17 @@ class PythonInterpreter:
                 process.close()
                 failure = InfrastructureError("a session's process died before it was ready")
         raise failure
+
+    def _look_at_tier(self, layers: dict[str, str]) -> None:
+        found = demand(layers, self.tier or self.settings.tier)
+        if self.tier is None and found < Tier.T2 and self.settings.tier is None:
+            warnings.warn(
+                f"blocks run with little isolation (tier {found}): they can read, write and connect to what you can. "
+                "`thincode doctor` says why; interpreter.backend.tier says which tier will do",
+                RuntimeWarning,
+                stacklevel=2,
+            )
+        self.tier = self.tier or found
 
     @property
     def isolation(self) -> dict[str, Any]:
