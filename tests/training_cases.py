@@ -107,5 +107,5 @@ def train_policy(model: Any, kind_: Kind, folder: Path, *, steps: int, **more: A
         "on_update": records.append,
     }
     values |= {name: more.pop(name) for name in list(more) if name in rl.PolicySettings.__dataclass_fields__}
-    rl.train_policy(model, settings=rl.PolicySettings(**values), algorithm=kind_, folder=folder, **(arguments | more))
+    rl.train_policy(model, settings=rl.PolicySettings(**values), folder=folder, **(arguments | more))
     return records

@@ -14,11 +14,11 @@ import numpy as np
 import pytest
 
 from thincode.errors import UserError
-from thincode.settings import Kind
+from thincode.settings import Kind, kinds
 from thincode.training import Update, checkpoint
 from thincode.training.batch import Example, Layout
 from thincode.training.optimizer import Decay, OptimizerKind, OptimizerSettings, ScheduleSettings
-from training_cases import VOCABULARY, algorithm, difference, many_updates, tiny_model, train_policy
+from training_cases import ROOM, VOCABULARY, algorithm, difference, many_updates, tiny_model, train_policy
 
 pytestmark = pytest.mark.train
 MUON = OptimizerSettings(kind=OptimizerKind.MUON, lr=1e-3, lr_matrices=1e-2)
@@ -118,7 +118,7 @@ def test_a_finished_run_has_nothing_left_to_do(tmp_path: Path) -> None:
 
 def test_a_step_without_signal_moves_nothing_and_still_ends(tmp_path: Path) -> None:
     model, untouched = tiny_model(), tiny_model()
-    nothing = [Update(rows=(), last=True, step=step) for step in range(2)]
+    nothing = [Update(rows=(), last=True, step=step, algorithm=algorithm("grpo")) for step in range(2)]
     records = train_policy(
         model,
         algorithm("grpo"),
@@ -147,7 +147,7 @@ def test_a_loss_that_is_not_finite_stops_the_run_before_weights_move(tmp_path: P
     assert latest(tmp_path).step == 2
 
 
-@pytest.mark.parametrize("name", ["grpo", "dapo"])
+@pytest.mark.parametrize("name", ["grpo", "reinforce_pp"])
 def test_micro_batches_and_layout_do_not_change_what_is_learned(tmp_path: Path, name: str) -> None:
     kind, reference = algorithm(name), tiny_model()
     whole = train_policy(reference, kind, tmp_path / "whole", steps=2, micro_tokens=100_000)
@@ -326,7 +326,7 @@ def test_sft_with_nothing_to_train_on_says_so(tmp_path: Path) -> None:
 def curves(folder: Path) -> dict[str, list[float]]:
     """Twenty updates of each algorithm, ten steps of made-up rollouts; and of SFT."""
     found = {}
-    for name in ("grpo", "dapo"):
+    for name in kinds(ROOM):
         records = train_policy(tiny_model(), algorithm(name), folder / name, steps=10, optimizer=MUON)
         found[name] = [round(record["grad_norm"], 5) for record in records]
     records, _ = train_sft(tiny_model(), folder / "sft", epochs=None, max_steps=20)

@@ -73,7 +73,6 @@ def run(
             policy.model,
             updates=loop.updates,
             settings=section.policy,
-            algorithm=section.algorithm,
             temperature=section.sampling.temperature,
             seed=shop.recipe.seed,
             folder=folder.path / "checkpoint",

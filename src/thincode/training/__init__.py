@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from ..settings import Kind
 from ..trajectory import Tokens
 
 if TYPE_CHECKING:
@@ -28,10 +29,17 @@ class Rollout:
     group: int
     """Rollouts of one problem in one step share a group."""
     reward: float
+    """The whole of it, `credit` included."""
     in_update: bool = True
     """False keeps it in the group's statistics but out of the loss (void or truncated ones, by setting)."""
+    credit: tuple[tuple[int, float], ...] = ()
+    """(Place of a token, reward earned with it), from process rewards; what is left of `reward` is earned at the end."""
+    old: NDArray[np.float32] | None = None
+    """(T,) the trainer's own log-probabilities before the step's first update, where an importance cap asks for them."""
+    reference: NDArray[np.float32] | None = None
+    """(T,) those of the model that RL started from, where a KL term asks for them."""
     features: Mapping[str, float] = field(default_factory=dict)
-    """What resampling may look at: `tool_error_share`, `truncated`, `length`."""
+    """What resampling may look at: `tool_error_share`, `answer_repeat_share`, `truncated`, `length`."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,6 +54,10 @@ class Row:
     weight: NDArray[np.float32]
     """What one token counts in the loss of its update; 0 where not trainable; the denominators live here, so that the
     loss is a plain sum and no split into micro-batches, ranks or paddings can change it."""
+    old: NDArray[np.float32] | None = None
+    """See `Rollout.old`; all rows of an update have it, or none."""
+    reference: NDArray[np.float32] | None = None
+    """See `Rollout.reference`; all rows of an update have it, or none."""
 
 
 @dataclass(frozen=True)
@@ -55,3 +67,7 @@ class Update:
     rows: Sequence[Row]
     last: bool
     step: int
+    algorithm: Kind | None = None
+    """Whose loss is meant; None for supervised updates."""
+    fresh_optimizer: bool = False
+    """Forget the optimizer's moments and begin its schedule anew before this update."""

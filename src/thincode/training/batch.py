@@ -43,6 +43,8 @@ class MicroBatch:
     behavior_K: NDArray[np.float32]
     advantage_K: NDArray[np.float32]
     weight_K: NDArray[np.float32]
+    old_K: NDArray[np.float32] | None = None
+    reference_K: NDArray[np.float32] | None = None
 
 
 def plan(lengths: Sequence[int], *, micro_tokens: int, ranks: int, layout: Layout) -> list[list[list[int]]]:
@@ -99,7 +101,17 @@ def collate(rows: Sequence[Row], *, layout: Layout, pad_id: int = 0) -> MicroBat
         behavior_K=np.concatenate([row.behavior[_kept(row)] for row in rows]),
         advantage_K=np.concatenate([row.advantage[_kept(row)] for row in rows]),
         weight_K=np.concatenate([row.weight[_kept(row)] for row in rows]),
+        old_K=_optional(rows, [row.old for row in rows]),
+        reference_K=_optional(rows, [row.reference for row in rows]),
     )
+
+
+def _optional(rows: Sequence[Row], columns: Sequence[NDArray[np.float32] | None]) -> NDArray[np.float32] | None:
+    """A column that all rows have, or none."""
+    there = [column for column in columns if column is not None]
+    if len(there) < len(rows):
+        return None
+    return np.concatenate([column[_kept(row)] for column, row in zip(there, rows, strict=True)])
 
 
 def _kept(row: Row) -> NDArray[np.bool_]:

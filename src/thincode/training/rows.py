@@ -56,7 +56,10 @@ def updates(
         if any(row.advantage.any() for row in rows):
             made.append(rows)
     made = made or [()]
-    return [Update(rows=rows, last=number == len(made), step=step) for number, rows in enumerate(made, start=1)]
+    return [
+        Update(rows=rows, last=number == len(made), step=step, algorithm=algorithm)
+        for number, rows in enumerate(made, start=1)
+    ]
 
 
 def _row(rollout: Rollout, advantage_T: NDArray[np.float32], weight_T: NDArray[np.float32], step: int) -> Row:
@@ -75,4 +78,6 @@ def _row(rollout: Rollout, advantage_T: NDArray[np.float32], weight_T: NDArray[n
         behavior=np.where(on_T, rollout.tokens.logprob, 0.0).astype(np.float32),
         advantage=np.where(on_T, advantage_T, 0.0).astype(np.float32),
         weight=weight_T,
+        old=rollout.old,
+        reference=rollout.reference,
     )

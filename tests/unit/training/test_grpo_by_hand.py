@@ -59,8 +59,15 @@ def test_the_two_denominators_differ_when_groups_differ_in_length() -> None:
     assert dapo.Settings().denominator is Denominator.BATCH
 
 
-@pytest.mark.parametrize("denominator", list(Denominator))
-def test_a_rollout_outside_the_update_counts_in_statistics_only(denominator: Denominator) -> None:
+@pytest.mark.parametrize(
+    ("denominator", "shares"),
+    [
+        (Denominator.GROUP, [1 / 6, 2 / 6, 3 / 6]),
+        (Denominator.BATCH, [1 / 6, 2 / 6, 3 / 6]),
+        (Denominator.SEQUENCE, [1 / 3] * 3),
+    ],
+)
+def test_a_rollout_outside_the_update_counts_in_statistics_only(denominator: Denominator, shares: list[float]) -> None:
     shapes = ["pm", "pmm", "pmmm", "pmmmm"]
     rollouts = group(0, [1.0, 0.0, 0.0, 0.0], shapes)
     rollouts[3] = Rollout(tokens=rollouts[3].tokens, group=0, reward=0.0, in_update=False)
@@ -68,7 +75,7 @@ def test_a_rollout_outside_the_update_counts_in_statistics_only(denominator: Den
     assert grpo.advantages(settings, rollouts)[0][1] == pytest.approx(np.sqrt(3.0))  # μ = 1/4, σ = √3/4
     weights = grpo.weights(settings, rollouts)
     assert not weights[3].any()
-    assert [float(values[1]) for values in weights[:3]] == pytest.approx([1 / 6] * 3)
+    assert [float(values.sum()) for values in weights[:3]] == pytest.approx(shares)
 
 
 def test_dapo_leaves_out_groups_without_signal_and_asks_for_as_many() -> None:
@@ -121,9 +128,7 @@ class TestSurrogate:
     def test_dual_clip_bounds_a_bad_token(self) -> None:
         assert self.at(dapo, 20.0, -1.0) == pytest.approx((10.0, 0.0), rel=1e-5)
         assert self.at(dapo, 5.0, -1.0) == pytest.approx((5.0, 5.0), rel=1e-5)
-
-    def test_a_cap_bounds_the_gradient_and_keeps_it(self) -> None:
-        assert self.at(grpo, 20.0, -1.0, importance_cap=2.0) == pytest.approx((2.0, 2.0), rel=1e-5)
+        assert self.at(grpo, 5.0, -1.0, dual_clip=3.0) == pytest.approx((3.0, 0.0), rel=1e-5)
 
     @staticmethod
     def at(module: object, ratio: float, advantage: float, **more: float) -> tuple[float, float]:
@@ -156,6 +161,8 @@ class TestSurrogate:
         expected = {"tokens": 4, "weight": 1.0, "clip_low": 0.25, "clip_high": 0.25, "ratio": 1.025}
         expected["approx_kl"] = float(np.mean([r - 1 - np.log(r) for r in (1.0, 1.5, 0.5, 1.1)]))
         expected["entropy"] = float(2.0 - np.mean(np.log([1.0, 1.5, 0.5, 1.1])))
+        expected["mismatch"] = float(np.mean(np.abs(np.log([1.0, 1.5, 0.5, 1.1]))))
+        expected |= {"correction": 1.0, "clip_dual": 0.0, "reference_kl": 0.0}
         assert found.stats == pytest.approx(expected, rel=1e-5)
 
 

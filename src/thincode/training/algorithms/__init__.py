@@ -59,5 +59,7 @@ class Algorithm(Protocol):
         behavior_BT: torch.Tensor,
         advantage_BT: torch.Tensor,
         weight_BT: torch.Tensor,
+        old_BT: torch.Tensor | None = None,
+        reference_BT: torch.Tensor | None = None,
     ) -> Loss:
         """The surrogate, summed with `weight_BT`; gradients flow through `logprob_BT` only."""

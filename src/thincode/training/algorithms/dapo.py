@@ -12,25 +12,22 @@ from typing import TYPE_CHECKING
 
 from ...settings import settings
 from .. import Rollout
-from . import Loss, Selection, _groups, _surrogate
-from ._groups import Denominator, ZeroAdvantageGroups
+from . import Selection, _groups, _surrogate
+from ._groups import Denominator, Sigma, ZeroAdvantageGroups
 
 if TYPE_CHECKING:
     import numpy as np
-    import torch
     from numpy.typing import NDArray
+
+loss = _surrogate.loss
 
 
 @settings
-class Settings:
+class Settings(_surrogate.Surrogate):
     """DAPO's values."""
 
-    clip_low: float = 0.20
-    clip_high: float = 0.28
     dual_clip: float | None = 10.0
-    """c > 1 bounds the loss of tokens with a negative advantage; None is off."""
-    importance_cap: float | None = None
-    """Truncated importance weights: no token's gradient counts more than this ratio; None is off."""
+    sigma: Sigma = Sigma.POPULATION
     denominator: Denominator = Denominator.BATCH
     zero_advantage_groups: ZeroAdvantageGroups = ZeroAdvantageGroups.DROP
     dynamic_sampling: bool = True
@@ -62,30 +59,9 @@ def advantages(settings: Settings, rollouts: Sequence[Rollout]) -> list[NDArray[
             reward + overlong_penalty(length, limit=settings.overlong_limit, cache=settings.overlong_cache)
             for reward, length in zip(reward_N, length_N, strict=True)
         ]
-    return _groups.group_advantages(rollouts, reward_N)
+    return _groups.group_advantages(rollouts, lambda group: _groups.standardized(group, settings.sigma), reward_N)
 
 
 def weights(settings: Settings, rollouts: Sequence[Rollout]) -> list[NDArray[np.float32]]:
     """1 ÷ all trainable tokens of the update, or as `denominator` says."""
     return _groups.token_weights(rollouts, settings.denominator)
-
-
-def loss(
-    settings: Settings,
-    *,
-    logprob_BT: torch.Tensor,
-    behavior_BT: torch.Tensor,
-    advantage_BT: torch.Tensor,
-    weight_BT: torch.Tensor,
-) -> Loss:
-    """The clipped surrogate (DAPO Eq. 8)."""
-    return _surrogate.clipped_surrogate(
-        logprob_BT=logprob_BT,
-        behavior_BT=behavior_BT,
-        advantage_BT=advantage_BT,
-        weight_BT=weight_BT,
-        clip_low=settings.clip_low,
-        clip_high=settings.clip_high,
-        dual_clip=settings.dual_clip,
-        importance_cap=settings.importance_cap,
-    )

@@ -12,25 +12,21 @@ from typing import TYPE_CHECKING
 
 from ...settings import settings
 from .. import Rollout
-from . import Loss, Selection, _groups, _surrogate
-from ._groups import Denominator, ZeroAdvantageGroups
+from . import Selection, _groups, _surrogate
+from ._groups import Denominator, Sigma, ZeroAdvantageGroups
 
 if TYPE_CHECKING:
     import numpy as np
-    import torch
     from numpy.typing import NDArray
+
+loss = _surrogate.loss
 
 
 @settings
-class Settings:
+class Settings(_surrogate.Surrogate):
     """ThinC's values."""
 
-    clip_low: float = 0.20
-    clip_high: float = 0.28
-    dual_clip: float | None = None
-    """c > 1 bounds the loss of tokens with a negative advantage; None is off."""
-    importance_cap: float | None = None
-    """Truncated importance weights: no token's gradient counts more than this ratio; None is off."""
+    sigma: Sigma = Sigma.POPULATION
     denominator: Denominator = Denominator.GROUP
     zero_advantage_groups: ZeroAdvantageGroups = ZeroAdvantageGroups.KEEP
 
@@ -42,30 +38,9 @@ def select(settings: Settings, rollouts: Sequence[Rollout]) -> Selection:
 
 def advantages(settings: Settings, rollouts: Sequence[Rollout]) -> list[NDArray[np.float32]]:
     """(r − μ) / σ on the tokens the model wrote (Eq. 4)."""
-    return _groups.group_advantages(rollouts, [rollout.reward for rollout in rollouts])
+    return _groups.group_advantages(rollouts, lambda group: _groups.standardized(group, settings.sigma))
 
 
 def weights(settings: Settings, rollouts: Sequence[Rollout]) -> list[NDArray[np.float32]]:
     """1 ÷ (trainable tokens of the group × groups), or as `denominator` says (Eq. 5)."""
     return _groups.token_weights(rollouts, settings.denominator)
-
-
-def loss(
-    settings: Settings,
-    *,
-    logprob_BT: torch.Tensor,
-    behavior_BT: torch.Tensor,
-    advantage_BT: torch.Tensor,
-    weight_BT: torch.Tensor,
-) -> Loss:
-    """The clipped surrogate (Eq. 5)."""
-    return _surrogate.clipped_surrogate(
-        logprob_BT=logprob_BT,
-        behavior_BT=behavior_BT,
-        advantage_BT=advantage_BT,
-        weight_BT=weight_BT,
-        clip_low=settings.clip_low,
-        clip_high=settings.clip_high,
-        dual_clip=settings.dual_clip,
-        importance_cap=settings.importance_cap,
-    )

@@ -12,18 +12,18 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
-from torch.nn import functional
 from torch.utils.data import DataLoader, IterableDataset
 from transformers import PrinterCallback, Trainer, TrainerCallback, TrainingArguments
 
 from ...errors import UserError
 from .. import Update, checkpoint, optimizer
 from ..batch import MicroBatch, collate, plan
+from ..logprobs import trained_logprobs
 from ..models import quiet
 from .loop import Head, LoopSettings, LossFunction, Precision, Source, close
 
@@ -66,7 +66,7 @@ class UpdateTrainer(Trainer):  # type: ignore[misc]
         model: Any,
         *,
         source: Source,
-        loss: LossFunction,
+        loss: Callable[[Update], LossFunction],
         settings: LoopSettings,
         temperature: float,
         seed: int,
@@ -84,7 +84,7 @@ class UpdateTrainer(Trainer):  # type: ignore[misc]
         self.remove_callback(PrinterCallback)
         self.add_callback(_StepEnd(self))
         self.source = source
-        self.loss_function = loss
+        self.loss_of = loss
         self.settings = settings
         self.temperature = temperature
         self.tokenizer_to_save = tokenizer
@@ -149,6 +149,8 @@ class UpdateTrainer(Trainer):  # type: ignore[misc]
     def training_step(self, model: Any, inputs: Any, num_items_in_batch: Any = None) -> torch.Tensor:
         """Forward and backward of this process's share; gradients are exchanged at the last micro-batch only."""
         self.update = update = inputs["update"]
+        if update.fresh_optimizer:
+            self._forget()
         ranks, rank = self.accelerator.num_processes, self.accelerator.process_index
         lengths = [len(row.ids) for row in update.rows]
         shares = plan(lengths, micro_tokens=self.settings.micro_tokens, ranks=ranks, layout=self.settings.layout)
@@ -166,6 +168,13 @@ class UpdateTrainer(Trainer):  # type: ignore[misc]
         self._stop_unless_finite("loss", float(total))
         return total
 
+    def _forget(self) -> None:
+        """Moments of the optimizer, and where the schedule of the learning rate stands."""
+        getattr(self.optimizer, "optimizer", self.optimizer).state.clear()
+        schedule = getattr(self.lr_scheduler, "scheduler", self.lr_scheduler)
+        schedule.last_epoch = -1
+        schedule.step()
+
     def _backward_options(self) -> dict[str, Any]:
         return {"scale_wrt_gas": False} if self.is_deepspeed_enabled else {}
 
@@ -177,32 +186,22 @@ class UpdateTrainer(Trainer):  # type: ignore[misc]
         def line(values: Any) -> torch.Tensor:
             return torch.from_numpy(values).to(self.args.device).unsqueeze(0)
 
-        result = self.loss_function(
+        assert self.update is not None
+        more = {"old_BT": inputs.old_K, "reference_BT": inputs.reference_K}
+        result = self.loss_of(self.update)(
             logprob_BT=self._logprob(model, inputs).unsqueeze(0),
             behavior_BT=line(inputs.behavior_K),
             advantage_BT=line(inputs.advantage_K),
             weight_BT=line(inputs.weight_K),
+            **{name: line(values) for name, values in more.items() if values is not None},
         )
         for name, value in result.stats.items():
             self._stats[name] = self._stats.get(name, 0.0) + value
         return result.total * self.accelerator.num_processes
 
     def _logprob(self, model: Any, micro: MicroBatch) -> torch.Tensor:
-        """(K,) log-probabilities of the trained tokens, float32."""
-        device = self.args.device
-        predicts_BT = torch.from_numpy(micro.predicts_BT).to(device)
-        target_K = torch.from_numpy(micro.target_K).to(device)
-        inputs: dict[str, Any] = {"input_ids": torch.from_numpy(micro.ids_BT).to(device), "use_cache": False}
-        if micro.position_BT is not None:
-            inputs["position_ids"] = torch.from_numpy(micro.position_BT).to(device)
-        if self.settings.head is Head.FUSED:
-            labels_BT = torch.full(predicts_BT.shape, -100, device=device).masked_scatter(predicts_BT, target_K)
-            fused: torch.Tensor = model(**inputs, shift_labels=labels_BT, fused_lm_head=True).log_probs
-            return fused[predicts_BT].float()
-        logits_KV = model(**inputs, logits_to_keep=predicts_BT).logits.float()
-        if self.temperature != 1.0:
-            logits_KV = logits_KV / self.temperature
-        return -functional.cross_entropy(logits_KV, target_K, reduction="none")
+        fused = self.settings.head is Head.FUSED
+        return trained_logprobs(model, micro, temperature=self.temperature, fused=fused, device=self.args.device)
 
     def _stop_unless_finite(self, what: str, value: float) -> None:
         if math.isfinite(value):

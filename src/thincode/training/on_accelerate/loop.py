@@ -61,7 +61,7 @@ class LoopSettings:
 
 
 class LossFunction(Protocol):
-    """What `Algorithm.loss` is once its settings are bound."""
+    """What `Algorithm.loss` is once its settings are bound; `old_BT` and `reference_BT` come where the rows have them."""
 
     def __call__(
         self,
@@ -70,6 +70,7 @@ class LossFunction(Protocol):
         behavior_BT: torch.Tensor,
         advantage_BT: torch.Tensor,
         weight_BT: torch.Tensor,
+        **more: torch.Tensor,
     ) -> Loss:
         """Sum over a micro-batch."""
 
@@ -93,7 +94,7 @@ def train(
     model: nn.Module,
     *,
     source: Source,
-    loss: LossFunction,
+    loss: Callable[[Update], LossFunction],
     settings: LoopSettings,
     temperature: float,
     seed: int,
@@ -108,7 +109,7 @@ def train(
     Args:
         model: a transformers causal language model; changed in place.
         source: the updates.
-        loss: pure; the sum over an update's micro-batches is the loss.
+        loss: what an update is judged by; pure; the sum over its micro-batches is the loss.
         settings: of the loop.
         temperature: logits are divided by it before log-probabilities are taken.
         seed: of dropout.

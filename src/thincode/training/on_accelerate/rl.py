@@ -7,10 +7,10 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ...settings import Kind, settings
+from ...settings import settings
 from .. import Update
 from ..checkpoint import Checkpoint
-from .loop import LoopSettings, Source, train
+from .loop import LoopSettings, LossFunction, Source, train
 
 if TYPE_CHECKING:
     from torch import nn
@@ -30,7 +30,6 @@ def train_policy(
     *,
     updates: Callable[[int], Iterator[Update]],
     settings: PolicySettings,
-    algorithm: Kind,
     temperature: float,
     seed: int,
     folder: Path,
@@ -48,7 +47,6 @@ def train_policy(
             its `yield`s. Behind a `yield` the update is made, its record logged, and, at the end of a step that has a
             checkpoint, the checkpoint written.
         settings: how weights move.
-        algorithm: a kind of `thincode.training.algorithms`; its loss is called.
         temperature: of the rollouts.
         seed: of dropout.
         folder: the run's `checkpoint/`.
@@ -64,7 +62,7 @@ def train_policy(
     train(
         model,
         source=Source(updates=updates, total=total_updates, state=state, on_update=on_update),
-        loss=partial(algorithm.module.loss, algorithm.settings),
+        loss=_loss,
         settings=settings,
         temperature=temperature,
         seed=seed,
@@ -72,3 +70,10 @@ def train_policy(
         folder=folder,
         resume_from=resume_from,
     )
+
+
+def _loss(update: Update) -> LossFunction:
+    """The loss of the algorithm that made the update."""
+    assert update.algorithm is not None
+    function: LossFunction = partial(update.algorithm.module.loss, update.algorithm.settings)
+    return function

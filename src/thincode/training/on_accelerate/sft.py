@@ -102,7 +102,7 @@ def train_sft(
     train(
         model,
         source=Source(updates=updates, total=len(batches), state=state, on_update=on_log),
-        loss=likelihood,
+        loss=lambda update: likelihood,
         settings=settings,
         temperature=1.0,
         seed=seed,
@@ -159,7 +159,12 @@ def _batches(
 
 
 def likelihood(
-    *, logprob_BT: torch.Tensor, behavior_BT: torch.Tensor, advantage_BT: torch.Tensor, weight_BT: torch.Tensor
+    *,
+    logprob_BT: torch.Tensor,
+    behavior_BT: torch.Tensor,
+    advantage_BT: torch.Tensor,
+    weight_BT: torch.Tensor,
+    **more: torch.Tensor,
 ) -> Loss:
     """− Σ w · logprob."""
     total = -(weight_BT * logprob_BT).sum()
