@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from ...settings import NonNegativeFloat, PositiveFloat, settings
@@ -24,6 +24,10 @@ STATS = (
     "reference_kl",
     "entropy",
 )
+"""`tokens` is a count, `weight` Σw; the others are sums of w × value, so that ÷ `weight` gives means: the shares of clipped
+tokens, ρ, |logprob − behavior| (before the first update, what sampler and trainer disagree by), the importance correction, the
+k3 estimates of KL(behavior ‖ policy) and KL(policy ‖ reference), and − log-probability of what was sampled, which estimates the
+entropy while the policy is near the sampler."""
 
 
 @settings
@@ -80,10 +84,7 @@ def loss(
         reference_BT: those of the model that RL started from; needed where `kl_coef` is set.
 
     Returns:
-        Stats: `tokens` is a count, `weight` Σw; the others are sums of w × value, so that ÷ `weight` gives means: the
-        shares of clipped tokens, ρ, |logprob − behavior| (`mismatch`; before the first update it is what sampler and
-        trainer disagree by), c, the k3 estimates of KL(behavior ‖ policy) and KL(policy ‖ reference), and − log-probability
-        of what was sampled, which estimates the entropy while the policy is near the sampler.
+        Stats as `STATS` says.
     """
     import torch
 
@@ -118,10 +119,16 @@ def loss(
         high_BT = (advantage_BT > 0) & (raw_BT > 1.0 + settings.clip_high)
         kl_BT = drift_BT.exp() - 1.0 - drift_BT
         means = (low_BT, high_BT, dual_BT, raw_BT, drift_BT.abs(), correction_BT, kl_BT, reference_kl_BT, surprise_BT)
-        sums = [(weight_BT * value_BT).sum() for value_BT in means]
-        # One transfer for all of them.
-        values = torch.stack([on_BT.sum().to(weight_BT.dtype), weight_BT.sum(), *sums]).tolist()
-    return Loss(total=total, stats=dict(zip(STATS, values, strict=True)))
+        return Loss(total=total, stats=_sums(on_BT, weight_BT, means))
+
+
+def _sums(on_BT: torch.Tensor, weight_BT: torch.Tensor, means: Sequence[torch.Tensor]) -> dict[str, float]:
+    """What `STATS` names, in one transfer."""
+    import torch
+
+    sums = [(weight_BT * value_BT).sum() for value_BT in means]
+    values = torch.stack([on_BT.sum().to(weight_BT.dtype), weight_BT.sum(), *sums]).tolist()
+    return dict(zip(STATS, values, strict=True))
 
 
 def _clipped(
