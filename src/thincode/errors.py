@@ -5,6 +5,7 @@
     │   ├── RecipeError        a recipe or an override is wrong: unknown key or kind, wrong type, impossible value
     │   ├── DataError          a problem file, record or transcript is wrong (file, line)
     │   ├── ModelError         a model folder or tokenizer can't be used
+    │   ├── AlarmError         training went wrong in a way the recipe set an alarm for; the run stopped, checkpointed
     │   ├── RunFolderError     a run folder exists, is missing, is newer than this version, or its checkpoint can't be read
     │   ├── IsolationError     sessions are less isolated than they must be on this machine
     │   └── MissingExtraError  an optional dependency is not installed
@@ -40,6 +41,10 @@ class DataError(UserError):
 
 class ModelError(UserError):
     """A model folder or a tokenizer can't be used."""
+
+
+class AlarmError(UserError):
+    """Training went wrong: not finite, entropy gone, reward stuck. The message says what, and where the checkpoint is."""
 
 
 class RunFolderError(UserError):

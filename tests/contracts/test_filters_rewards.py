@@ -21,7 +21,13 @@ TEXT = row("p", "only words", answer="7")
 EMPTY = row("p", "")
 CHATTY = row("p", "plan | 1 -> 1 | so next | 2 -> 2 | 3 -> 3 | done", correct=True, answer="3")
 LONG_PLAN = row("p", f"{'x' * 50} | 1 -> 1", tokens=True)
+BUILT = row("p", "plan | n = 6\nprint(n * 7) -> 42 | def f(x):\n    return x + 1\nf(42) -> 43")
+REPEATED = row("p", "plan | n = 6\nprint(n * 7) -> 42 | n = 6  # again\nprint(n*7) -> 42")
+BROKEN = row("p", "plan | n = = 6 !> SyntaxError: x | n = 6\nprint(42) -> 42 | n = 6 -> | print(6 * 7) -> 42")
 ROWS = {
+    "built": BUILT,
+    "repeated": REPEATED,
+    "broken": BROKEN,
     "thinc": THINC,
     "failed": FAILED,
     "limited": LIMITED,
@@ -62,6 +68,18 @@ REWARD_TABLE = [
     ("code_used", {}, "text", 0.0),
     ("code_used", {}, "lost", 0.0),
     ("code_used", {"only_ok": False}, "lost", 1.0),
+    ("blocks_ok", {}, "thinc", 0.0),
+    ("blocks_ok", {"ok": 0.2}, "thinc", 0.6),
+    ("blocks_ok", {"failed": -0.1}, "failed", -0.1),
+    ("blocks_ok", {"failed": -0.1}, "limited", -0.1),
+    ("blocks_ok", {"failed": -0.1}, "lost", 0.0),
+    ("code_structure", {}, "text", 0.0),
+    ("code_structure", {}, "thinc", 0.0),  # bare sums: no name
+    ("code_structure", {}, "built", 1.0),
+    ("code_structure", {}, "repeated", 0.5),
+    ("code_structure", {}, "broken", 0.0),  # no Python; a literal printed; nothing shown; no name
+    ("chance", {"share": 1.0}, "empty", 1.0),
+    ("chance", {"share": 0.0}, "thinc", 0.0),
     ("overlong", {"limit": 58, "cache": 20}, "long_plan", -0.9),  # 50 plan + 3 code + 3 output = 56 tokens
     ("overlong", {"limit": 100, "cache": 20}, "long_plan", 0.0),
     ("overlong", {"limit": 56, "cache": 4}, "long_plan", -1.0),
@@ -79,7 +97,7 @@ def test_filter_table(name: str, values: dict[str, object], which: str, keep: bo
 @pytest.mark.parametrize(("name", "values", "which", "expected"), REWARD_TABLE)
 def test_reward_table(name: str, values: dict[str, object], which: str, expected: float) -> None:
     chosen = kind(REWARDS, name, **values)
-    assert chosen.module.reward(chosen.settings, ROWS[which]) == pytest.approx(expected)
+    assert combine([(chosen, 1.0)], ROWS[which]).total == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("name", kinds(FILTERS))
@@ -97,10 +115,10 @@ def test_every_filter_is_pure_and_gives_a_countable_reason(name: str, graded: Gr
 @pytest.mark.parametrize("graded", ROWS.values(), ids=ROWS)
 def test_every_reward_is_pure_and_finite(name: str, graded: Graded) -> None:
     chosen, before = kind(REWARDS, name), copy.deepcopy(graded)
-    earned = chosen.module.reward(chosen.settings, graded)
-    assert chosen.module.reward(chosen.settings, graded) == earned
+    earned = combine([(chosen, 1.0)], graded)
+    assert combine([(chosen, 1.0)], graded) == earned
     assert graded == before
-    assert -1.0 <= earned <= 1.0
+    assert -1.0 <= earned.total <= 1.0
 
 
 def test_every_kind_is_in_a_table() -> None:
@@ -128,6 +146,21 @@ def test_rewards_are_weighed_and_their_parts_kept() -> None:
     twice = combine([(kind(REWARDS, "correct"), 1.0), (kind(REWARDS, "correct", right=0.5), 1.0)], THINC)
     assert (twice.total, twice.parts) == (1.5, {"correct": 1.0, "correct#2": 0.5})
     assert combine([], THINC).total == 0.0
+
+
+def test_rewards_of_segments_stand_at_theirs() -> None:
+    earned = combine([(kind(REWARDS, "correct"), 1.0), (kind(REWARDS, "blocks_ok", ok=0.1, failed=-0.2), 2.0)], FAILED)
+    # plan, code, output, code, output, answer: the first block failed.
+    assert earned.segments == pytest.approx((0, -0.4, 0, 0.2) + (0,) * (len(FAILED.trajectory.segments) - 4))
+    assert earned.total == pytest.approx(1.0 - 0.2)
+    assert earned.parts == pytest.approx({"correct": 1.0, "blocks_ok": -0.1})
+
+
+def test_chance_pays_by_address_alone_and_as_often_as_it_says() -> None:
+    chosen = kind(REWARDS, "chance", share=0.3)
+    paid = [combine([(chosen, 1.0)], row(f"p{number}")).total for number in range(2_000)]
+    assert sum(paid) / len(paid) == pytest.approx(0.3, abs=0.04)
+    assert paid == [combine([(chosen, 1.0)], row(f"p{number}", correct=True)).total for number in range(2_000)]
 
 
 def test_the_first_filter_that_drops_gives_the_reason() -> None:

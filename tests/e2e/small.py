@@ -16,7 +16,7 @@ SMALL = [
     # Length is rewarded too, because a model this young is never right.
     "rl.rewards=[{reward: correct}, {reward: {kind: overlong, limit: 200, cache: 190}, weight: 0.5}]",
     "rl.stages=[{steps: 1, context_tokens: 160, calls: 2},"
-    " {steps: 2, context_tokens: 200, calls: 4, drop_solved: last_epoch}]",
+    " {steps: 2, context_tokens: 200, calls: 4, filter: {measure: last_epoch}}]",
     "rl.validation.problems={kind: drills, families: [gcd], split: heldout, count: 6, seed: 3}",
     "rl.validation.every=2",
     "evaluate.problems={kind: drills, families: [gcd], split: heldout, count: 12, seed: 4, wordings: mixed}",

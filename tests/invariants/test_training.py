@@ -105,7 +105,7 @@ def test_a_checkpoint_stands_at_the_end_of_a_step_with_the_state_of_that_moment(
     assert difference(model, loaded) == 0.0
     assert model.config.use_cache
     assert loaded.config.use_cache
-    assert sorted(path.name for path in folder.iterdir()) == ["step-000002", "step-000003"]
+    assert sorted(path.name for path in folder.iterdir()) == ["newest.json", "step-000002", "step-000003"]
 
 
 def test_a_finished_run_has_nothing_left_to_do(tmp_path: Path) -> None:

@@ -23,6 +23,7 @@ class Row:
     stage: str
     correct: bool
     lost: bool
+    """Our infrastructure failed in it, whether or not the model answered without the interpreter."""
     tags: Mapping[str, str]
 
     @property
@@ -40,7 +41,7 @@ def row_of(graded: Graded) -> Row:
         address.step,
         address.stage,
         graded.grade.correct,
-        graded.trajectory.lost,
+        not graded.trajectory.with_interpreter,
         graded.problem.tags,
     )
 
@@ -94,8 +95,8 @@ def looks_of(rows: Sequence[Row], looks: Iterable[Any]) -> Looks[Any]:
 
 
 def finished(rows: Iterable[Graded]) -> list[Graded]:
-    """Trajectories that are not lost, by (problem, sample, step, stage)."""
-    return sorted((row for row in rows if not row.trajectory.lost), key=lambda row: row_of(row).place)
+    """Trajectories that the interpreter served to their end, by (problem, sample, step, stage)."""
+    return sorted((row for row in rows if row.trajectory.with_interpreter), key=lambda row: row_of(row).place)
 
 
 def by_problem(rows: Iterable[Graded]) -> dict[str, list[Graded]]:

@@ -62,7 +62,9 @@ class Reward:
 
     total: float
     parts: Mapping[str, float] = field(default_factory=dict)
-    """Unweighted value by reward name."""
+    """Unweighted value by reward name; of a reward by segments, their sum."""
+    segments: tuple[float, ...] = ()
+    """What each segment earned, weighted and part of the total; empty where no reward goes by segments."""
 
 
 def combine(rewards: Sequence[tuple[Kind, float]], graded: Graded) -> Reward:
@@ -73,12 +75,19 @@ def combine(rewards: Sequence[tuple[Kind, float]], graded: Graded) -> Reward:
         graded: one trajectory with its grade.
     """
     total, parts = 0.0, dict[str, float]()
+    segments: list[float] = []
     for kind, weight in rewards:
-        value = float(kind.module.reward(kind.settings, graded))
+        if hasattr(kind.module, "segment_rewards"):
+            earned = [float(value) for value in kind.module.segment_rewards(kind.settings, graded)]
+            segments = segments or [0.0] * len(graded.trajectory.segments)
+            segments = [before + weight * value for before, value in zip(segments, earned, strict=True)]
+            value = sum(earned)
+        else:
+            value = float(kind.module.reward(kind.settings, graded))
         again = sum(name.partition("#")[0] == kind.name for name in parts)
         parts[f"{kind.name}#{again + 1}" if again else kind.name] = value
         total += weight * value
-    return Reward(total, parts)
+    return Reward(total, parts, tuple(segments))
 
 
 def judge(filters: Sequence[Kind], graded: Graded) -> Verdict:

@@ -11,7 +11,7 @@ import asyncio
 import threading
 from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self, TypeVar
 
 from ..engines import Engine
@@ -145,6 +145,8 @@ class Crowd:
         open_asks = list(asks)
         for attempt in range(1 + LOST_RETRIES):
             last = attempt == LOST_RETRIES
+            # Answering in text is the last resort: first the sample is asked for again.
+            now = replace(setting, answer_without_interpreter=setting.answer_without_interpreter and last)
 
             def take(trajectory: Trajectory, last: bool = last) -> None:
                 if trajectory.lost and not last:
@@ -155,7 +157,7 @@ class Crowd:
                     on_finished(trajectory)
 
             for cohort in self._cohorts(open_asks):
-                future = self._loop.submit(self._run(cohort, setting, take))
+                future = self._loop.submit(self._run(cohort, now, take))
                 self.engine.drive(future)
                 try:
                     future.result()

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from ..trajectory.tokenizer import Tokenizer
 
 CALLS_SPENT = "No calls are left. Give the final answer now."
+UNAVAILABLE = "The interpreter is unavailable. Give the final answer now."
 RETRIES = 2
 """Fresh sessions tried when a block is lost; earlier blocks are replayed and must print the same."""
 
@@ -63,6 +64,8 @@ class Setting:
     """Worked examples before the question."""
     timed: bool = True
     """False in the deterministic schedule: seconds judge nothing."""
+    answer_without_interpreter: bool = False
+    """Where a block stays lost, tell the model and let it answer in text, instead of giving the trajectory up."""
 
 
 def check_room(ask: Ask, setting: Setting) -> None:
@@ -104,6 +107,8 @@ class _Episode:
         self.session: Session | None = None
         self.ran: list[tuple[str, BlockResult]] = []
         self.told = False
+        self.unavailable = False
+        """The model was told that the interpreter is."""
         self.generate_s = 0.0
         self.execute_s = 0.0
         self.started = time.monotonic()
@@ -290,6 +295,8 @@ async def _converse(episode: _Episode) -> EndReason:
         episode.keep(turn)
         if turn.out_of_time:
             return EndReason.SECONDS
+        if episode.unavailable:
+            return EndReason.ANSWERED_WITHOUT_INTERPRETER if turn.call is None and turn.ended else EndReason.LOST
         if turn.call is None:
             return EndReason.FINISHED if turn.ended else EndReason.CONTEXT
         if len(episode.ran) >= budget.calls:
@@ -301,10 +308,15 @@ async def _converse(episode: _Episode) -> EndReason:
         else:
             result, printed = episode.show(await episode.execute(turn.call))
             _note(episode, result)
-            if result.status is Status.LOST:
+            if result.status is not Status.LOST:
+                insertion = episode.format.output(printed)
+                fits = episode.insert(SegmentKind.OUTPUT, insertion, insertion.body, Author.INTERPRETER)
+            elif episode.setting.answer_without_interpreter:
+                episode.unavailable = True
+                notice = episode.format.notice(UNAVAILABLE)
+                fits = episode.insert(SegmentKind.NOTICE, notice, UNAVAILABLE, Author.DRIVER)
+            else:
                 return EndReason.LOST
-            insertion = episode.format.output(printed)
-            fits = episode.insert(SegmentKind.OUTPUT, insertion, insertion.body, Author.INTERPRETER)
         if episode.watch is not None:
             episode.watch(episode.segments[-1].text)
         if not fits:

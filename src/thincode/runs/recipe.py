@@ -19,8 +19,11 @@ from ..rollout import Budget, Schedule
 from ..settings import In, Kind, kind, settings
 from ..training.curriculum import Stage
 from ..training.models import ModelSettings
+from ..training.on_accelerate.loop import Head, Tracker
 from ..training.on_accelerate.rl import PolicySettings
 from ..training.on_accelerate.sft import SftSettings
+from .alarms import AlarmSettings
+from .rollouts import Masks
 
 Source = Annotated[Kind, In("thincode.problems.sources")]
 FORMATS = "thincode.trajectory.formats"
@@ -107,8 +110,10 @@ class ValidationSettings:
     """Held-out problems measured while training."""
 
     problems: Source = _kind("thincode.problems.sources", "drills")
-    every: int = 10
+    every: Count = 10
     """Steps between two validations; one also stands before the first step and after the last."""
+    samples: Count = 1
+    """Trajectories a problem."""
     sampling: Sampling = field(default_factory=lambda: Sampling(temperature=0.0))
 
 
@@ -125,16 +130,28 @@ class RlSection:
     """Trajectories a problem: the size of a group."""
     updates_per_step: Count = 2
     max_refills: int = 0
-    """Times a step may sample further problems where the algorithm misses groups (dynamic sampling)."""
+    """Times a step may sample further problems where the algorithm misses groups (dynamic sampling; DAPO's own limit is 9)."""
     sampling: Sampling = field(default_factory=Sampling)
     rewards: tuple[WeightedReward, ...] = field(default_factory=lambda: (WeightedReward(),))
-    truncated_in_update: bool = True
-    """False keeps truncated trajectories in the group's statistics but out of the loss."""
+    masks: Masks = field(default_factory=Masks)
     stages: Annotated[tuple[Stage, ...], Field(min_length=1)]
     policy: PolicySettings = field(default_factory=PolicySettings)
     validation: ValidationSettings | None = None
+    alarms: AlarmSettings = field(default_factory=AlarmSettings)
+    trackers: tuple[Tracker, ...] = ()
+    """Where the lines of metrics.jsonl go besides: tensorboard, trackio, wandb (each an extra to install)."""
     keep_ids: bool = False
     """Write token ids and log-probabilities of every rollout beside the records."""
+
+    def check(self) -> Iterator[tuple[str, str]]:
+        """What one field's type can't say."""
+        heats = {stage.sampling.temperature for stage in self.stages if stage.sampling} | {self.sampling.temperature}
+        if min(heats) <= 0:
+            yield "sampling.temperature", "must be above 0: greedy samples of a problem are all alike"
+        if self.policy.head is Head.FUSED and len(heats) > 1:
+            yield "policy.head", "a fused head has one temperature, and the stages have several; set head: gathered"
+        if any(stage.early_stop for stage in self.stages) and self.validation is None:
+            yield "validation", "a stage has an early_stop, which goes by validations; add rl.validation"
 
 
 @settings
@@ -174,6 +191,8 @@ class Recipe:
     """Episodes at once; in the deterministic schedule the size of a cohort."""
     lost_share_limit: float = 0.02
     """Share of blocks lost after retry above which the run stops, checkpointed."""
+    answer_without_interpreter: bool = False
+    """Where a block stays lost, let the model answer in text; such trajectories leave headline figures and RL."""
     format: FormatKind = _kind("thincode.trajectory.formats", "thinc")
     interpreter: InterpreterSettings = field(default_factory=InterpreterSettings)
     distill: DistillSettings | None = None

@@ -15,21 +15,25 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ..grading import Graded, Reward, combine, records
-from ..grading.answers import Grader
+from .. import atomic
+from ..engines import Sampling
+from ..errors import AlarmError, ThincodeError, TooManyLostError
+from ..grading import records
 from ..problems import Problem
 from ..rollout import Budget
 from ..rollout.episode import Ask
 from ..runlog import Progress, RunFolder
-from ..settings import kind
+from ..settings import Kind, dump
 from ..training import Rollout, Update, curriculum
-from ..training.curriculum import Curriculum, Group, Stage
+from ..training.curriculum import AtStage, Curriculum, DifficultyFilter, Measure, Stage
 from ..training.rows import updates
-from ..trajectory import Address, EndReason, Trajectory
+from ..trajectory import Address
 from ..trajectory.store import LOG, Store
-from ..trajectory.tokenizer import Tokenizer
 from . import health
+from .alarms import Alarms
+from .policy import Policy
 from .recipe import RlSection
+from .rollouts import Judge, Scored, groups_of, to_rollouts
 from .workshop import ShowProgress, Workshop, load_problems
 
 
@@ -47,8 +51,8 @@ def run(
     Args:
         section: problems, algorithm, stages, budgets.
         start: model folder, for example the one SFT made.
-        folder: gets `metrics.jsonl`, `trajectories.jsonl`, `checkpoint/`, `model-STAGE/` after each stage, and `model/`. A
-            run that stopped goes on from its last checkpoint.
+        folder: gets `metrics.jsonl`, `trajectories.jsonl`, `checkpoint/`, `model-STAGE/` after each stage, `filter-STAGE.json`
+            where one filters, and `model/`. A run that stopped goes on from its last checkpoint.
         shop: interpreter, event loop, format.
         progress: makes the line that shows how far it is.
         say: told of a damaged checkpoint that was passed over.
@@ -57,17 +61,20 @@ def run(
         The folder of the last model.
 
     Raises:
-        TooManyLostError: the interpreter lost too many blocks; the last checkpoint stands.
-        UserError: loss or gradient is not finite.
+        TooManyLostError: the interpreter lost too many blocks; a checkpoint stands behind the last whole step.
+        AlarmError: an alarm rang, with a checkpoint as above; or loss or gradient is not finite, and the last checkpoint stands.
     """
     from ..training import checkpoint, models
     from ..training.on_accelerate.rl import train_policy
+    from ..training.on_accelerate.tracking import Trackers
 
     found = checkpoint.latest(folder.path / "checkpoint", on_warning=say)
     total = sum(stage.steps for stage in section.stages)
-    with Grader() as grader, progress("rl", total=total, unit="steps", done=found.step if found else 0) as line:
-        policy = _Policy(section, start, shop)
-        loop = _Loop(section, folder=folder, shop=shop, policy=policy, grader=grader, line=line)
+    trackers = Trackers(section.trackers, folder=folder.path, recipe=dump(section))
+    rewards = [(weighted.reward, weighted.weight) for weighted in section.rewards]
+    with Judge(rewards, section.masks) as judge, progress("rl", total=total, unit="steps", done=_done(found)) as line:
+        policy = Policy(section, start, shop)
+        loop = _Loop(section, folder=folder, shop=shop, policy=policy, judge=judge, line=line, trackers=trackers)
         loop.restore(found.state if found else None)
         train_policy(
             policy.model,
@@ -79,246 +86,305 @@ def run(
             total_updates=None,
             resume_from=found,
             state=loop.state,
+            finished=lambda: loop.stopped_by is None,
             on_update=loop.take_figures,
             tokenizer=policy.tokenizer,
         )
-        models.save(policy.model, policy.tokenizer, folder.path / "model")
         loop.close()
+        if loop.stopped_by is not None:
+            raise loop.stopped_by
+        models.save(policy.model, policy.tokenizer, folder.path / "model")
     return folder.path / "model"
 
 
-class _Policy:
-    """The live model between its two users: the engine that samples from it and the trainer that updates it."""
-
-    def __init__(self, section: RlSection, start: Path, shop: Workshop) -> None:
-        from ..training import models
-
-        self.tokenizer = Tokenizer.load(start)
-        self.model = models.load(str(start))
-        local = kind("thincode.engines", "local", rows=shop.recipe.live)
-        self.engine: Any = local.module.open(
-            local.settings, tokenizer=self.tokenizer, model=self.model, schedule=shop.recipe.schedule.value
-        )
-        self.crowd = shop.crowd(self.engine)
+def _done(found: Any) -> int:
+    return found.step if found else 0
 
 
 class _Loop:
     """The steps, one after another; what a checkpoint must remember is in `state`."""
 
     def __init__(
-        self, section: RlSection, *, folder: RunFolder, shop: Workshop, policy: _Policy, grader: Grader, line: Progress
+        self,
+        section: RlSection,
+        *,
+        folder: RunFolder,
+        shop: Workshop,
+        policy: Policy,
+        judge: Judge,
+        line: Progress,
+        trackers: Any,
     ) -> None:
         self.section = section
         self.folder = folder
         self.shop = shop
         self.policy = policy
-        self.grader = grader
+        self.judge = judge
         self.line = line
+        self.trackers = trackers
         self.problems = {problem.id: problem for problem in load_problems(section.problems)}
         self.curriculum = Curriculum(active=tuple(self.problems), seed=shop.recipe.seed)
+        self.alarms = Alarms(section.alarms)
         self.metrics = folder.log("metrics")
         self.store = Store(folder.path, keep_ids=section.keep_ids)
+        self.stopped_by: ThincodeError | None = None
+        """What ended the run before its time."""
         self.figures: dict[str, Any] | None = None
         """Of the step that is open; None between steps."""
+        self.closed: dict[str, Any] = {}
+        """Of the last step that was closed."""
+        self.mark: dict[str, Any] = {}
+        """The state behind the last whole step."""
         self.train_began = 0.0
+        self.validated: int | None = None
+        """The step that was validated last."""
+
+    @property
+    def stage(self) -> Stage:
+        """The stage that stands."""
+        return self.section.stages[self.curriculum.stage - 1]
+
+    @property
+    def name(self) -> str:
+        """Of the stage, in addresses, logs and folders."""
+        return f"rl-{self.curriculum.stage}"
+
+    @property
+    def sampling(self) -> Sampling:
+        """The stage's own, or the section's."""
+        return self.stage.sampling or self.section.sampling
+
+    @property
+    def algorithm(self) -> Kind:
+        """The stage's own, or the section's."""
+        return self.stage.algorithm or self.section.algorithm
 
     def updates(self, first_step: int) -> Iterator[Update]:
+        """The steps, until the last stage is over, or too much is lost, or an alarm rings."""
+        try:
+            yield from self.steps(first_step)
+        except (TooManyLostError, AlarmError) as error:
+            # Half a step must not be learned from: what is left of it would be a choice of those that ran no code.
+            self.stopped_by = error
+            self.restore(self.mark)
+
+    def steps(self, step: int) -> Iterator[Update]:
         """The loop itself; transformers' Trainer makes each update that is yielded, then the loop goes on."""
-        ends = [first_step_after(self.section.stages, number) for number in range(1, len(self.section.stages) + 1)]
-        if first_step in ends:  # stopped between a stage's last checkpoint and what follows it
-            self.end_stage(ends.index(first_step) + 1)
-        for step in range(first_step, ends[-1]):
-            number, stage, begins = self.stage_of(step)
-            if begins:
-                self.begin_stage(number, stage, step)
-            self.validate(f"rl-{number}", step)
-            rollouts = self.sample(f"rl-{number}", stage, step)
-            self.train_began = time.monotonic()
-            yield from updates(
-                self.section.algorithm,
-                rollouts,
-                step=step,
-                updates_per_step=self.section.updates_per_step,
-                seed=self.shop.recipe.seed,
-            )
-            self.policy.engine.weights_changed()
-            self.close_step()
-            self.shop.lost.check()
-            if step + 1 in ends:
-                self.end_stage(number)
+        while True:
+            if curriculum.is_over(self.curriculum, self.section.stages, step):
+                if self.curriculum.stage:
+                    self.end_stage(step)
+                if self.curriculum.stage == len(self.section.stages):
+                    return
+                self.begin_stage(step)
+            self.validate(step)
+            if curriculum.is_over(self.curriculum, self.section.stages, step):
+                continue  # it stops early
+            yield from self.step(step)
+            step += 1
 
     # --- one step ---
 
-    def sample(self, name: str, stage: Stage, step: int) -> list[Rollout]:
+    def step(self, step: int) -> Iterator[Update]:
+        """Sample, learn, write down."""
+        rollouts = self.policy.complete(self.sample(step), self.algorithm, heat=self.sampling.temperature)
+        self.train_began = time.monotonic()
+        made = updates(
+            self.algorithm,
+            rollouts,
+            step=step,
+            updates_per_step=self.section.updates_per_step,
+            seed=self.shop.recipe.seed,
+        )
+        fresh = self.stage.optimizer is AtStage.RESET and step == self.curriculum.first
+        for number, update in enumerate(made):
+            yield replace(update, temperature=self.sampling.temperature, fresh_optimizer=fresh and number == 0)
+        self.policy.engine.weights_changed()
+        figures = self.close_step()
+        self.mark = self.state()
+        self.shop.lost.check()
+        self.alarms.check(figures)
+
+    def sample(self, step: int) -> list[Rollout]:
         """Sample, grade and reward the groups of one step, with refills where the algorithm misses groups."""
         began = time.monotonic()
         wanted = self.section.problems_per_step
-        scored: list[tuple[Graded, Reward]] = []
-        rollouts: list[Rollout] = []
+        scored: list[Scored] = []
         refills = 0
         while True:
             asked, self.curriculum = curriculum.draw(self.curriculum, wanted)
-            new = self.ask(name, stage, step, asked, seen={graded.problem.id for graded, _ in scored})
+            seen = {one.graded.problem.id for one in scored}
+            new = self.ask(self.name, step, [name for name in asked if name not in seen], samples=self.section.samples)
             scored += new
-            rollouts = self.rollouts(scored)
-            missing = self.section.algorithm.module.select(self.section.algorithm.settings, rollouts).missing_groups
+            rollouts = to_rollouts(scored)
+            missing = self.algorithm.module.select(self.algorithm.settings, rollouts).missing_groups
             if not missing or not new or refills >= self.section.max_refills:
                 break
             refills += 1
             wanted = missing
-        self.curriculum = curriculum.record(self.curriculum, _groups(scored, step))
+        self.curriculum = curriculum.record(self.curriculum, groups_of(scored, step))
+        seconds = time.monotonic() - began
+        figures = health.of_step([(one.graded, one.reward) for one in scored])
+        tokens = sum(len(one.tokens) - one.tokens.prompt_length for one in rollouts)
         self.figures = {
-            "stage": name,
+            "stage": self.name,
             "step": step,
+            "calls_budget": self.stage.calls_at(step),
             "refills": refills,
-            **health.of_step(scored),
-            "sample_s": round(time.monotonic() - began, 3),
+            **figures,
+            "sampled_tokens_per_s": round(tokens / max(seconds, 1e-9), 1),
+            "sample_s": round(seconds, 3),
         }
         return rollouts
 
-    def ask(
-        self, name: str, stage: Stage, step: int, asked: Sequence[str], seen: set[str]
-    ) -> list[tuple[Graded, Reward]]:
-        """G trajectories of each problem asked, graded and rewarded, in the order asked."""
+    def ask(self, stage: str, step: int, names: Sequence[str], *, samples: int) -> list[Scored]:
+        """Trajectories of each problem named, graded, rewarded and stored, in that order."""
+        seed = self.shop.recipe.seed
         asks = [
-            Ask(Address(self.shop.recipe.seed, name, step, problem, sample), self.problems[problem].question)
-            for problem in asked
-            if problem not in seen
-            for sample in range(self.section.samples)
+            Ask(Address(seed, stage, step, name, sample), self.problems[name].question)
+            for name in names
+            for sample in range(samples)
         ]
-        budget = Budget(context_tokens=stage.context_tokens, calls=stage.calls)
-        setting = self.shop.setting(tokenizer=self.policy.tokenizer, budget=budget, sampling=self.section.sampling)
-        rewards = [(weighted.reward, weighted.weight) for weighted in self.section.rewards]
-        scored = []
-        for trajectory in self.policy.crowd.roll(asks, setting):
-            graded = self.grade(trajectory)
-            reward = combine(rewards, graded)
-            notes = {**records.annotations(graded), "reward": {"total": reward.total, "parts": dict(reward.parts)}}
-            self.store.append(trajectory, notes)
-            scored.append((graded, reward))
+        return self.roll(asks, self.problems, calls=self.stage.calls_at(step), context=self.stage.context_tokens)
+
+    def roll(
+        self,
+        asks: Sequence[Ask],
+        problems: Mapping[str, Problem],
+        *,
+        calls: int,
+        context: int,
+        sampling: Sampling | None = None,
+    ) -> list[Scored]:
+        """Make, judge and store what is asked."""
+        setting = self.shop.setting(
+            tokenizer=self.policy.tokenizer,
+            budget=Budget(context_tokens=context, calls=calls),
+            sampling=sampling or self.sampling,
+        )
+        scored = self.judge.roll(self.policy.crowd, asks, setting, problems.__getitem__)
+        for one in scored:
+            earned = {"total": one.reward.total, "parts": dict(one.reward.parts)}
+            notes = {**records.annotations(one.graded), "reward": earned, "fate": one.fate.value}
+            self.store.append(one.graded.trajectory, notes)
         return scored
 
-    def rollouts(self, scored: Sequence[tuple[Graded, Reward]]) -> list[Rollout]:
-        """What the algorithm sees: lost trajectories are gone, from the update and from the group's statistics."""
-        groups: dict[str, int] = {}
-        found = []
-        for graded, reward in scored:
-            trajectory = graded.trajectory
-            if trajectory.lost or trajectory.tokens is None:
-                continue
-            truncated = trajectory.end in (EndReason.CONTEXT, EndReason.SECONDS)
-            found.append(
-                Rollout(
-                    tokens=trajectory.tokens,
-                    group=groups.setdefault(graded.problem.id, len(groups)),
-                    reward=reward.total,
-                    in_update=self.section.truncated_in_update or not truncated,
-                    features=health.features(graded),
-                )
-            )
-        return found
-
-    def grade(self, trajectory: Trajectory) -> Graded:
-        problem: Problem = self.problems[trajectory.address.problem]
-        return Graded(problem, trajectory, self.grader.grade(trajectory.answer, problem.answer))
-
     def take_figures(self, figures: Mapping[str, float]) -> None:
-        """What the trainer says of an update of the open step."""
+        """What the trainer says of an update of the open step; the first one's mismatch is the sampler's own."""
         if self.figures is not None:
+            mismatch = self.figures.get("mismatch")
             self.figures.update({key: value for key, value in figures.items() if key not in ("step", "update")})
+            if mismatch is not None:
+                self.figures["mismatch"] = mismatch
 
-    def close_step(self) -> None:
+    def close_step(self) -> dict[str, Any]:
         """Write the open step's line; a checkpoint asks for it before it is sealed, the loop after."""
         if self.figures is None:
-            return
-        self.metrics.append({**self.figures, "train_s": round(time.monotonic() - self.train_began, 3)})
-        self.line.advance(1, stage=self.figures["stage"], reward=self.figures.get("reward_mean"))
+            return self.closed
+        self.closed = {**self.figures, "train_s": round(time.monotonic() - self.train_began, 3)}
+        self.alarms.count(self.closed)
+        self.write(self.closed)
+        shown = {key: self.closed.get(key) for key in ("reward_mean", "accuracy", "entropy")}
+        self.line.advance(1, stage=self.name, **{key: value for key, value in shown.items() if value is not None})
         self.figures = None
+        return self.closed
+
+    def write(self, record: dict[str, Any]) -> None:
+        """One line of metrics, to the trackers too."""
+        self.metrics.append(record)
+        self.trackers.log(record, step=record["step"])
 
     # --- stages and validation ---
 
-    def stage_of(self, step: int) -> tuple[int, Stage, bool]:
-        """Number (from 1) and settings of the stage a step belongs to, and whether the step is its first."""
-        first = 0
-        for number, stage in enumerate(self.section.stages, start=1):
-            if step < first + stage.steps:
-                return number, stage, step == first
-            first += stage.steps
-        raise IndexError(step)
+    def begin_stage(self, step: int) -> None:
+        """The next stage; its filter leaves out what the policy can do already, and that is written down."""
+        number = self.curriculum.stage + 1
+        filter = self.section.stages[number - 1].filter
+        if filter is not None and filter.measure is Measure.FRESH_N:
+            self.measure(number, step, filter)
+        filtered = curriculum.judge(self.curriculum, filter) if filter is not None else None
+        if filtered is not None:
+            found = curriculum.report(self.curriculum, filtered)
+            atomic.write_json(self.folder.path / f"filter-rl-{number}.json", {"step": step, **found})
+        self.curriculum = curriculum.begin(self.curriculum, step, filtered)
+        dropped = {reason: len(names) for reason, names in filtered.dropped.items()} if filtered else {}
+        active = {"active": len(self.curriculum.active), "dropped": sum(dropped.values()), **dropped}
+        self.write({"stage": self.name, "step": step, "curriculum": active})
+        self.mark = self.mark or self.state()
 
-    def begin_stage(self, number: int, stage: Stage, step: int) -> None:
-        """Drop what the stages before it solved, and write that down."""
-        self.curriculum, dropped = curriculum.begin(self.curriculum, stage)
-        active = len(self.curriculum.active)
-        self.metrics.append(
-            {
-                "stage": f"rl-{number}",
-                "step": step,
-                "curriculum": {"active": active, "dropped": len(dropped), "names": dropped},
-            }
+    def measure(self, number: int, step: int, filter: DifficultyFilter) -> None:
+        """New samples of every active problem, as the stage will ask them, for its filter."""
+        stage = self.section.stages[number - 1]
+        asks = [
+            Ask(Address(self.shop.recipe.seed, f"rl-{number}/filter", step, name, sample), self.problems[name].question)
+            for name in self.curriculum.active
+            for sample in range(filter.samples)
+        ]
+        scored = self.roll(
+            asks,
+            self.problems,
+            calls=stage.calls_at(step),
+            context=stage.context_tokens,
+            sampling=stage.sampling or self.section.sampling,
         )
+        self.curriculum = curriculum.record(self.curriculum, groups_of(scored, step))
 
-    def end_stage(self, number: int) -> None:
+    def end_stage(self, step: int) -> None:
         """Keep the model of the stage, for evaluation; measure the last one."""
         from ..training import models
 
-        models.save(self.policy.model, self.policy.tokenizer, self.folder.path / f"model-rl-{number}")
-        if number == len(self.section.stages):
-            self.validate(f"rl-{number}", first_step_after(self.section.stages, number), last=True)
+        models.save(self.policy.model, self.policy.tokenizer, self.folder.path / f"model-{self.name}")
+        if self.curriculum.stage == len(self.section.stages):
+            self.validate(step, last=True)
 
-    def validate(self, name: str, step: int, *, last: bool = False) -> None:
+    def validate(self, step: int, *, last: bool = False) -> None:
         """Held-out problems at the full budget, every n steps."""
         section = self.section.validation
-        if section is None or (step % section.every and not last):
+        if section is None or self.validated == step or (step % section.every and not last):
             return
+        self.validated = step
+        began = time.monotonic()
         problems = {problem.id: problem for problem in load_problems(section.problems)}
-        full = self.section.stages[-1]
-        setting = self.shop.setting(
-            tokenizer=self.policy.tokenizer,
-            budget=Budget(context_tokens=full.context_tokens, calls=full.calls),
-            sampling=section.sampling,
-        )
-        seed = self.shop.recipe.seed
-        asks = [Ask(Address(seed, f"{name}/validation", step, key, 0), p.question) for key, p in problems.items()]
-        rows = []
-        for trajectory in self.policy.crowd.roll(asks, setting):
-            problem = problems[trajectory.address.problem]
-            graded = Graded(problem, trajectory, self.grader.grade(trajectory.answer, problem.answer))
-            self.store.append(trajectory, records.annotations(graded))
-            rows.append((graded, Reward(float(graded.grade.correct))))
-        self.metrics.append({"stage": name, "step": step, "validation": health.of_validation(rows)})
+        full, seed = self.section.stages[-1], self.shop.recipe.seed
+        asks = [
+            Ask(Address(seed, f"{self.name}/validation", step, name, sample), problem.question)
+            for name, problem in problems.items()
+            for sample in range(section.samples)
+        ]
+        calls = full.calls_at(full.steps + step)  # the largest of the schedule
+        scored = self.roll(asks, problems, calls=calls, context=full.context_tokens, sampling=section.sampling)
+        figures = health.of_validation([(one.graded, one.reward) for one in scored])
+        figures["validate_s"] = round(time.monotonic() - began, 3)
+        self.write({"stage": self.name, "step": step, "validation": figures})
+        stop, accuracy = self.stage.early_stop, figures["accuracy"]
+        if stop is not None and accuracy is not None:
+            self.curriculum = curriculum.validated(self.curriculum, accuracy, stop)
 
     # --- checkpoints ---
 
     def state(self) -> dict[str, Any]:
-        """What a checkpoint must remember: the curriculum, and how long each log was."""
+        """What a checkpoint must remember: curriculum, alarms, and how long each log was."""
         self.close_step()
-        return {"curriculum": self.curriculum.state(), "logs": self.folder.commit(), "store": self.store.sync()}
+        return {
+            "curriculum": self.curriculum.state(),
+            "alarms": self.alarms.state(),
+            "logs": self.folder.commit(),
+            "store": self.store.sync(),
+        }
 
     def restore(self, state: Mapping[str, Any] | None) -> None:
         """Go back to a checkpoint's state; without one, to the beginning."""
         self.metrics.truncate(state["logs"]["metrics"] if state else 0)
         self.store.truncate(state["store"] if state else {LOG: 0})
+        self.figures = None
         if state:
             self.curriculum = curriculum.restore(state["curriculum"])
+            self.alarms.restore(state["alarms"])
+            self.mark = dict(state)
 
     def close(self) -> None:
         """Close the store and free the engine."""
         self.store.sync()
         self.store.close()
+        self.trackers.close()
         self.shop.close_engine(self.policy.engine)
-
-
-def first_step_after(stages: Sequence[Stage], number: int) -> int:
-    """The step at which stage `number` (from 1) is over."""
-    return sum(stage.steps for stage in stages[:number])
-
-
-def _groups(scored: Sequence[tuple[Graded, Reward]], step: int) -> dict[str, Group]:
-    counted: dict[str, Group] = {}
-    for graded, _ in scored:
-        if not graded.trajectory.lost:
-            before = counted.get(graded.problem.id, Group(step, 0, 0))
-            right = before.right + int(graded.grade.correct)
-            counted[graded.problem.id] = replace(before, right=right, samples=before.samples + 1)
-    return counted

@@ -79,6 +79,7 @@ class Workshop:
             sampling=sampling,
             shots=shots,
             timed=not self.deterministic,
+            answer_without_interpreter=self.recipe.answer_without_interpreter,
         )
 
     def close_engine(self, engine: Engine) -> None:

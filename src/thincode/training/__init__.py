@@ -69,5 +69,7 @@ class Update:
     step: int
     algorithm: Kind | None = None
     """Whose loss is meant; None for supervised updates."""
+    temperature: float | None = None
+    """Of the rollouts; None takes the trainer's."""
     fresh_optimizer: bool = False
     """Forget the optimizer's moments and begin its schedule anew before this update."""

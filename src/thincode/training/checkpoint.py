@@ -1,7 +1,8 @@
 """Checkpoints at step boundaries: `checkpoint/step-000123/` with everything a run needs to go on exactly.
 
 Written beside, synced, renamed; `manifest.json` holds the SHA-256 of every file and the caller's own state (committed
-offsets of logs, curriculum). The last two are kept, so that a damaged newest one loses a step, not the run.
+offsets of logs, curriculum). The last two are kept, so that a damaged newest one loses a step, not the run; `newest.json`
+tells that one is missing.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ MANIFEST = "manifest.json"
 FORMAT = 1
 KEPT = 2
 WRITING = ".writing"
+NEWEST = "newest.json"
 
 
 @dataclass(frozen=True)
@@ -48,6 +50,7 @@ def seal(written: Path, folder: Path, *, step: int, state: Mapping[str, Any], fi
     _write_manifest(written, step=step, state=state, finished=finished)
     target = folder / name_of(step)
     put_in_place(written, target)
+    atomic.write_json(folder / NEWEST, {"step": step})
     for old in _folders(folder)[KEPT:]:
         shutil.rmtree(old, ignore_errors=True)
     return target
@@ -92,13 +95,14 @@ def latest(folder: Path, *, on_warning: Callable[[str], None]) -> Checkpoint | N
         RunFolderError: there are checkpoints, but none can be read; or one is of a newer version.
     """
     found = _folders(folder)
+    missing = _missing(folder, found)
     reasons = []
-    for path in found:
+    for path in [*missing, *found]:
         checkpoint = _verified(path)
         if isinstance(checkpoint, Checkpoint):
             return checkpoint
         reasons.append(f"{path}: {checkpoint}")
-        if path is not found[-1]:
+        if found and path is not found[-1]:
             on_warning(f"{path}: {checkpoint}; going back to the checkpoint before it")
     if reasons:
         raise RunFolderError(
@@ -109,6 +113,16 @@ def latest(folder: Path, *, on_warning: Callable[[str], None]) -> Checkpoint | N
     return None
 
 
+def _missing(folder: Path, found: list[Path]) -> list[Path]:
+    """The newest checkpoint that was written, if it is no longer there."""
+    try:
+        step = int(json.loads((folder / NEWEST).read_text(encoding="utf-8"))["step"])
+    except (FileNotFoundError, ValueError, KeyError, TypeError):
+        return []
+    path = folder / name_of(step)
+    return [path] if path not in found and all(other.name < path.name for other in found) else []
+
+
 def _verified(path: Path) -> Checkpoint | str:
     """The checkpoint, or why it can't be used."""
     try:
@@ -116,7 +130,7 @@ def _verified(path: Path) -> Checkpoint | str:
         version, files = manifest["format"], dict(manifest["files"])
         checkpoint = Checkpoint(path, int(manifest["step"]), dict(manifest["state"]), bool(manifest["finished"]))
     except FileNotFoundError:
-        return f"no {MANIFEST}"
+        return f"no {MANIFEST}" if path.is_dir() else "missing, though it was written"
     except (ValueError, KeyError, TypeError):
         return f"{MANIFEST} is damaged"
     if version > FORMAT:

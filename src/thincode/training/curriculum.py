@@ -1,35 +1,83 @@
-"""Stages: which problems a step asks, and which are dropped between stages. Pure; the state is plain and serializable."""
+"""Stages: which problems a step asks, which are dropped between stages, when a stage is over. Pure; the state is plain."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import dataclasses
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Annotated, Any
 
 import numpy as np
-from pydantic import Field
 
-from ..settings import settings
+from ..engines import Sampling
+from ..settings import In, Kind, NonNegativeFloat, PositiveInt, settings
 
 
-class DropSolved(StrEnum):
-    """Which problems a stage leaves out when it begins."""
+class Measure(StrEnum):
+    """By what a filter judges a problem."""
 
-    NONE = "none"
     LAST_EPOCH = "last_epoch"
-    """Those whose latest group was right in every sample (an estimate: p = 0.9 gives 8 of 8 in 43 % of groups)."""
+    """Its latest group of the stages before: free, and up to an epoch old."""
+    FRESH_N = "fresh_n"
+    """New samples of the policy as it begins the stage."""
+
+
+@settings
+class DifficultyFilter:
+    """Which problems a stage leaves out when it begins. An estimate: p = 0.9 gives 8 right of 8 in 43 % of groups."""
+
+    measure: Measure = Measure.LAST_EPOCH
+    samples: PositiveInt = 8
+    """New samples a problem, for `fresh_n`."""
+    drop_solved: bool = True
+    """Those that were right in every sample."""
+    drop_unsolved: bool = False
+    """Those that were right in none."""
+
+
+class AtStage(StrEnum):
+    """What becomes of the optimizer's moments and schedule when a stage begins."""
+
+    CARRY = "carry"
+    RESET = "reset"
+
+
+@settings
+class EarlyStop:
+    """Ends a stage before its steps are spent, by the accuracy of its validations."""
+
+    patience: PositiveInt = 3
+    """Validations in a row that bring nothing."""
+    gain: NonNegativeFloat = 0.0
+    """More than this above the best before is something."""
 
 
 @settings
 class Stage:
-    """A stretch of RL with its own budget."""
+    """A stretch of RL with its own budget; what is None is as the section says."""
 
-    steps: Annotated[int, Field(ge=1)]
-    context_tokens: int = 16_384
+    steps: PositiveInt
+    """At most."""
+    context_tokens: PositiveInt = 16_384
     calls: int = 20
-    drop_solved: DropSolved = DropSolved.NONE
-    """Applied when the stage begins, to what the stages before it measured."""
+    calls_from: tuple[tuple[int, int], ...] = ()
+    """Pairs (step of the run, calls): from that step on, so many calls instead (CIR: 2, then [[100, 3], [200, 4]])."""
+    sampling: Sampling | None = None
+    algorithm: Annotated[Kind, In("thincode.training.algorithms")] | None = None
+    filter: DifficultyFilter | None = None
+    """Applied when the stage begins; what was dropped before stays dropped."""
+    optimizer: AtStage = AtStage.CARRY
+    early_stop: EarlyStop | None = None
+
+    def check(self) -> Iterator[tuple[str, str]]:
+        """What one field's type can't say."""
+        if list(self.calls_from) != sorted(set(self.calls_from)):
+            yield "calls_from", f"steps must rise, found {[list(pair) for pair in self.calls_from]}"
+
+    def calls_at(self, step: int) -> int:
+        """Calls a trajectory may make at a step of the run."""
+        return [self.calls, *(calls for first, calls in self.calls_from if step >= first)][-1]
 
 
 @dataclass(frozen=True)
@@ -55,6 +103,14 @@ class Curriculum:
     late: tuple[str, ...] = ()
     """Problems that come last in this epoch, because the step that began it had asked them already."""
     latest: Mapping[str, Group] = field(default_factory=dict)
+    stage: int = 0
+    """Number of the stage, from 1; 0 before the first has begun."""
+    first: int = 0
+    """The step that the stage began with."""
+    best: float | None = None
+    """The best validation accuracy of the stage."""
+    stale: int = 0
+    """Validations since then."""
 
     def state(self) -> dict[str, Any]:
         """Plain values for a checkpoint; `restore` reads them back."""
@@ -66,18 +122,22 @@ class Curriculum:
             "position": self.position,
             "late": list(self.late),
             "latest": latest,
+            "stage": self.stage,
+            "first": self.first,
+            "best": self.best,
+            "stale": self.stale,
         }
 
 
 def restore(state: Mapping[str, Any]) -> Curriculum:
     """The curriculum that gave this `state()`."""
     return Curriculum(
-        active=tuple(state["active"]),
-        seed=state["seed"],
-        epoch=state["epoch"],
-        position=state["position"],
-        late=tuple(state["late"]),
-        latest={key: Group(*values) for key, values in state["latest"].items()},
+        **{
+            **state,
+            "active": tuple(state["active"]),
+            "late": tuple(state["late"]),
+            "latest": {key: Group(*values) for key, values in state["latest"].items()},
+        }
     )
 
 
@@ -111,20 +171,67 @@ def record(curriculum: Curriculum, groups: Mapping[str, Group]) -> Curriculum:
     )
 
 
-def solved(curriculum: Curriculum) -> list[str]:
-    """Active problems whose latest group was right in every sample."""
-    found = ((name, curriculum.latest.get(name)) for name in curriculum.active)
-    return [name for name, group in found if group is not None and group.right == group.samples]
+# --- stages ---------------------------------------------------------------------------------------------------------
 
 
-def begin(curriculum: Curriculum, stage: Stage) -> tuple[Curriculum, list[str]]:
-    """The curriculum as the stage begins it, and the problems dropped. A stage that drops begins a new epoch.
+@dataclass(frozen=True)
+class Filtered:
+    """What a filter found: problems by what became of them."""
 
-    Where every problem is solved, none is dropped: a stage needs something to ask.
+    kept: tuple[str, ...]
+    dropped: Mapping[str, tuple[str, ...]]
+    """By reason: `always solved`, `never solved`."""
+
+
+def judge(curriculum: Curriculum, filter: DifficultyFilter) -> Filtered:
+    """Sort the active problems by their latest groups; one that was never measured is kept.
+
+    Where a filter would leave nothing to ask, it drops nothing.
     """
-    dropped = solved(curriculum) if stage.drop_solved is DropSolved.LAST_EPOCH else []
-    if not dropped or len(dropped) == len(curriculum.active):
-        return curriculum, []
-    gone = set(dropped)
-    active = tuple(name for name in curriculum.active if name not in gone)
-    return replace(curriculum, active=active, epoch=curriculum.epoch + 1, position=0, late=()), dropped
+    reasons: dict[str, list[str]] = {"always solved": [], "never solved": []}
+    for name in curriculum.active:
+        group = curriculum.latest.get(name)
+        if group is not None and filter.drop_solved and group.right == group.samples:
+            reasons["always solved"].append(name)
+        elif group is not None and filter.drop_unsolved and group.right == 0:
+            reasons["never solved"].append(name)
+    gone = {name for names in reasons.values() for name in names}
+    kept = tuple(name for name in curriculum.active if name not in gone)
+    if not kept:
+        return Filtered(curriculum.active, dict.fromkeys(reasons, ()))
+    return Filtered(kept, {reason: tuple(names) for reason, names in reasons.items()})
+
+
+def report(curriculum: Curriculum, filtered: Filtered) -> dict[str, Any]:
+    """What was kept and dropped, each problem with what decided it: {right, samples, step}, or null where nothing did."""
+
+    def counts(names: Sequence[str]) -> dict[str, Any]:
+        found = ((name, curriculum.latest.get(name)) for name in names)
+        return {name: dataclasses.asdict(group) if group is not None else None for name, group in found}
+
+    dropped = {reason: counts(names) for reason, names in filtered.dropped.items()}
+    return {"kept": counts(filtered.kept), "dropped": dropped}
+
+
+def begin(curriculum: Curriculum, step: int, filtered: Filtered | None) -> Curriculum:
+    """The next stage begins with `step`. One whose filter dropped something begins a new epoch."""
+    later = replace(curriculum, stage=curriculum.stage + 1, first=step, best=None, stale=0)
+    if filtered is None or len(filtered.kept) == len(curriculum.active):
+        return later
+    return replace(later, active=filtered.kept, epoch=curriculum.epoch + 1, position=0, late=())
+
+
+def validated(curriculum: Curriculum, accuracy: float, stop: EarlyStop) -> Curriculum:
+    """Remember a validation of the stage."""
+    if curriculum.best is None or accuracy > curriculum.best + stop.gain:
+        return replace(curriculum, best=accuracy, stale=0)
+    return replace(curriculum, stale=curriculum.stale + 1)
+
+
+def is_over(curriculum: Curriculum, stages: Sequence[Stage], step: int) -> bool:
+    """Whether the stage that stands has had its steps, or its early stop has come. Before the first stage: yes."""
+    if curriculum.stage == 0:
+        return True
+    stage = stages[curriculum.stage - 1]
+    tired = stage.early_stop is not None and curriculum.stale >= stage.early_stop.patience
+    return step >= curriculum.first + stage.steps or tired

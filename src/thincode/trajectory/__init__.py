@@ -91,6 +91,7 @@ class EndReason(StrEnum):
     LOST = "lost"
     """Our infrastructure failed, also after retry."""
     ANSWERED_WITHOUT_INTERPRETER = "answered_without_interpreter"
+    """A block was lost, the model was told, and answered in text; only where a recipe asks for that."""
 
 
 @dataclass(frozen=True)
@@ -164,3 +165,8 @@ class Trajectory:
     def lost(self) -> bool:
         """Whether our infrastructure failed in it: it leaves updates, statistics and metrics."""
         return self.end is EndReason.LOST
+
+    @property
+    def with_interpreter(self) -> bool:
+        """Whether the interpreter served it to its end: headline figures and, unless set otherwise, RL count no other."""
+        return self.end not in (EndReason.LOST, EndReason.ANSWERED_WITHOUT_INTERPRETER)

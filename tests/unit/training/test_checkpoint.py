@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -85,6 +86,22 @@ def test_nothing_readable_is_an_error_that_says_what_to_do(tmp_path: Path) -> No
         read(tmp_path)
 
 
+def test_a_missing_newest_one_is_noticed(tmp_path: Path) -> None:
+    make(tmp_path, 2)
+    shutil.rmtree(make(tmp_path, 4))
+    found, warnings = read(tmp_path)
+    assert found is not None
+    assert found.step == 2
+    assert len(warnings) == 1
+    assert "step-000004: missing, though it was written; going back to the checkpoint before it" in warnings[0]
+
+
+def test_a_run_that_had_checkpoints_does_not_begin_again_without_a_word(tmp_path: Path) -> None:
+    shutil.rmtree(make(tmp_path, 2))
+    with pytest.raises(RunFolderError, match=r"(?s)step-000002: missing, though it was written.*another --out"):
+        read(tmp_path)
+
+
 def test_a_newer_format_is_not_passed_over(tmp_path: Path) -> None:
     path = make(tmp_path, 2) / "manifest.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | {"format": 99}))
@@ -96,7 +113,7 @@ def test_a_step_made_again_replaces_its_checkpoint(tmp_path: Path) -> None:
     make(tmp_path, 2)
     make(tmp_path, 2, text="other")
     assert (tmp_path / "step-000002" / "model.safetensors").read_text() == "other"
-    assert [path.name for path in tmp_path.iterdir() if path.name != ".writing"] == ["step-000002"]
+    assert [path.name for path in tmp_path.iterdir() if path.is_dir() and path.name != ".writing"] == ["step-000002"]
 
 
 def test_the_end_of_a_run_is_written_down(tmp_path: Path) -> None:

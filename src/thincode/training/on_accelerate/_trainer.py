@@ -20,7 +20,7 @@ import torch
 from torch.utils.data import DataLoader, IterableDataset
 from transformers import PrinterCallback, Trainer, TrainerCallback, TrainingArguments
 
-from ...errors import UserError
+from ...errors import AlarmError
 from .. import Update, checkpoint, optimizer
 from ..batch import MicroBatch, collate, plan
 from ..logprobs import trained_logprobs
@@ -200,15 +200,17 @@ class UpdateTrainer(Trainer):  # type: ignore[misc]
         return result.total * self.accelerator.num_processes
 
     def _logprob(self, model: Any, micro: MicroBatch) -> torch.Tensor:
-        fused = self.settings.head is Head.FUSED
-        return trained_logprobs(model, micro, temperature=self.temperature, fused=fused, device=self.args.device)
+        assert self.update is not None
+        heat = self.temperature if self.update.temperature is None else self.update.temperature
+        fused = self.settings.head is Head.FUSED  # it was told its temperature when it was made
+        return trained_logprobs(model, micro, temperature=heat, fused=fused, device=self.args.device)
 
     def _stop_unless_finite(self, what: str, value: float) -> None:
         if math.isfinite(value):
             return
         step = self.update.step if self.update is not None else 0
         last = f"the checkpoint after step {self.sealed.step} is good" if self.sealed else "there is no checkpoint yet"
-        raise UserError(
+        raise AlarmError(
             f"step {step}: the {what} is {value}; stopped before a checkpoint could hold it ({last}). "
             "Go on with a lower optimizer.lr or a lower max_grad_norm"
         )
@@ -254,7 +256,8 @@ class UpdateTrainer(Trainer):  # type: ignore[misc]
             if self.tokenizer_to_save is not None:
                 self.tokenizer_to_save.save(written)
             state = dict(self.source.state())
-            checkpoint.seal(written, self.folder, step=step, state=state, finished=self.ended)
+            finished = self.ended and self.source.finished()
+            checkpoint.seal(written, self.folder, step=step, state=state, finished=finished)
         self.accelerator.wait_for_everyone()
         self.sealed = checkpoint.Checkpoint(path, step, state, self.ended)
 
@@ -262,7 +265,7 @@ class UpdateTrainer(Trainer):  # type: ignore[misc]
         """Mark the run's end in its last checkpoint; True if the last step has none yet and one must be written."""
         if self.update is not None and (self.sealed is None or self.sealed.step != self.update.step + 1):
             return True
-        if self.sealed is not None and self.accelerator.process_index == 0:
+        if self.sealed is not None and self.accelerator.process_index == 0 and self.source.finished():
             checkpoint.finish(self.sealed.path, state=self.source.state())
         return False
 

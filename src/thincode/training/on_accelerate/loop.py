@@ -22,6 +22,14 @@ if TYPE_CHECKING:
     from ...trajectory.tokenizer import Tokenizer
 
 
+class Tracker(StrEnum):
+    """Where figures can be watched besides the run folder."""
+
+    TENSORBOARD = "tensorboard"
+    TRACKIO = "trackio"
+    WANDB = "wandb"
+
+
 class Precision(StrEnum):
     """In what the forward pass is computed; weights and optimizer state stay as the model has them."""
 
@@ -86,7 +94,9 @@ class Source:
     """Updates of the whole run; None where it is not known."""
     state: Callable[[], Mapping[str, Any]]
     """What a checkpoint shall remember beside weights; JSON values. Called when one is written."""
-    on_update: Callable[[dict[str, float]], None]
+    finished: Callable[[], bool] = lambda: True
+    """Asked when the updates have ended: False if the run was stopped, and shall go on from its last checkpoint."""
+    on_update: Callable[[dict[str, float]], None] = lambda record: None
     """Gets one record for each logged update, before a checkpoint of it is written."""
 
 

@@ -37,6 +37,7 @@ def train_policy(
     resume_from: Checkpoint | None,
     state: Callable[[], Mapping[str, Any]],
     on_update: Callable[[dict[str, float]], None],
+    finished: Callable[[], bool] = lambda: True,
     tokenizer: Tokenizer | None = None,
 ) -> None:
     """Train `model` on the updates of all stages; they are one run, and its steps are counted through.
@@ -54,6 +55,7 @@ def train_policy(
         resume_from: from `checkpoint.latest`.
         state: what a checkpoint shall remember; called at the end of a step, before the generator goes on.
         on_update: gets `step`, `update`, `loss`, `grad_norm`, `learning_rate`, `tokens` and the algorithm's figures.
+        finished: asked when the updates have ended; False if they were stopped, and the run shall go on from its last step.
         tokenizer: saved into each checkpoint.
 
     Raises:
@@ -61,7 +63,7 @@ def train_policy(
     """
     train(
         model,
-        source=Source(updates=updates, total=total_updates, state=state, on_update=on_update),
+        source=Source(updates=updates, total=total_updates, state=state, finished=finished, on_update=on_update),
         loss=_loss,
         settings=settings,
         temperature=temperature,
