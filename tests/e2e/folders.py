@@ -10,7 +10,7 @@ from typing import Any
 
 from thincode.runlog import read_log
 
-SECONDS = ("generate_s", "execute_s", "wall_s", "cpu_s", "sample_s", "train_s")
+SECONDS = ("generate_s", "execute_s", "wall_s", "cpu_s", "sample_s", "train_s", "validate_s", "sampled_tokens_per_s")
 """Measured, so they differ from run to run; nothing is computed from them."""
 
 
@@ -21,7 +21,9 @@ def contents(out: Path) -> dict[str, Any]:
         name = str(path.relative_to(out))
         if path.suffix == ".jsonl":
             found[name] = [without_seconds(line) for line in read_log(path)]
-        elif path.name in ("scorecard.json", "comparison.json", "funnel.json", "done.json"):
+        elif path.name in ("scorecard.json", "comparison.json", "funnel.json", "done.json") or path.name.startswith(
+            "filter-"
+        ):
             found[name] = json.loads(path.read_text(encoding="utf-8"))
         elif path.suffix == ".safetensors" or path.parent.name == "ids" or path.name == "tokenizer.json":
             found[name] = hashlib.sha256(path.read_bytes()).hexdigest()
