@@ -70,7 +70,19 @@ def descriptors():
 
 
 def files():
-    roots = [os.getcwd(), "/tmp", "/var", "/dev/shm", "/run", "/home", os.path.expanduser("~"), "/mnt", "/srv", "/opt", "/proc"]
+    roots = [
+        os.getcwd(),
+        "/tmp",
+        "/var",
+        "/dev/shm",
+        "/run",
+        "/home",
+        os.path.expanduser("~"),
+        "/mnt",
+        "/srv",
+        "/opt",
+        "/proc",
+    ]
     folder = FOLDER
     while len(folder) > 1:
         roots.append(folder)
