@@ -26,7 +26,7 @@ import warnings
 from dataclasses import dataclass
 
 from . import _isolation as isolation
-from . import _output
+from . import _output, _pages
 from . import _root as root
 from . import _worker as worker
 from ._checkpoint import Checkpoint
@@ -117,6 +117,7 @@ class Zygote:
         # Every session is a fork: what is here now is never collected, so its pages stay shared.
         gc.collect()
         gc.freeze()
+        _pages.enlarge(self.procfs.descriptor)
         self.control.send(json.dumps({"layers": self.ground.shared, "preload": loaded}).encode())
         while True:
             short = len(self.pool) < self.orders.pool
