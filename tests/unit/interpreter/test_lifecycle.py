@@ -243,11 +243,11 @@ def test_an_interrupt_of_the_terminal_reaches_no_session() -> None:
 
 
 def test_deterministic_limits_leave_no_trace_of_timing() -> None:
-    limits = Limits(cpu_s=0.2, wall_s=0.1, grace_s=0.2, deterministic=True)
+    limits = Limits(cpu_s=0.2, wall_s=0.5, grace_s=0.2, deterministic=True)
 
     async def use() -> list[BlockResult]:
         async with python.open(BARE, limits=limits) as interpreter, await interpreter.session() as session:
-            slow = await session.run("import time; time.sleep(0.3); 'slept past wall_s'")
+            slow = await session.run("import time; time.sleep(0.6); 'slept past wall_s'")
             return [slow, *[await session.run("n = 0\nwhile True:\n    n += 1\n    print(n)") for _ in range(2)]]
 
     slow, first, second = asyncio.run(use())
