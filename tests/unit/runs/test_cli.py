@@ -91,7 +91,7 @@ def test_words_it_does_not_know_are_named(words: list[str], told: str, capsys: p
         (["run", "tiny/micro", "sft=null", "distill=null", "--out", "TMP/r"], "rl.model: no model to start from"),
         (["run", "tiny/micro", "--out", "FULL"], "exists already; go on with --resume"),
         (["report", "TMP/nowhere"], "nowhere"),
-        (["recipes", "show"], "name a recipe: tiny/benchmarks, tiny/demo"),
+        (["recipes", "show"], "name a recipe: cir/7b, cir/8b"),
         (["recipes", "copy", "tiny/micro", "FULL/file"], "exists already; name another file"),
     ],
 )

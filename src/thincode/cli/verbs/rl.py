@@ -5,15 +5,33 @@ from __future__ import annotations
 import argparse
 import json
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from .._steps import USAGE, add_recipe, load, opened, print_line, print_plan
 from .._verb import Verb
+
+if TYPE_CHECKING:
+    from ...runs.recipe import Recipe
+    from ...settings import Resolved
 
 
 def add(parser: argparse.ArgumentParser) -> None:
     """The recipe and the model to start from."""
     add_recipe(parser)
     parser.add_argument("--model", metavar="DIR", help="model folder, or the id of a model on the hub")
+    parser.add_argument("--gpu", metavar="NAME", help="with --plan: also memory, hours, cores and disk on such a GPU")
+    parser.add_argument("--gpus", metavar="N", type=int, default=1, help="with --gpu: how many")
+
+
+def print_estimate(words: argparse.Namespace, resolved: Resolved[Recipe]) -> int:
+    """What the recipe will ask of a GPU, if one was named."""
+    if words.gpu is not None:
+        from ...runs import plan
+
+        figures, assumptions = plan.of_rl(resolved.value, gpu=words.gpu, gpus=words.gpus)
+        given = {"estimate": figures, "assumed": assumptions}
+        print_line(words, "\n" + plan.text(figures, assumptions), **given)
+    return 0
 
 
 def run(words: argparse.Namespace) -> int:
@@ -22,7 +40,7 @@ def run(words: argparse.Namespace) -> int:
         words.overrides.append(f"rl.model={json.dumps(words.model)}")
     resolved = load(words)
     if words.plan:
-        return print_plan(words, resolved)
+        return print_plan(words, resolved) or print_estimate(words, resolved)
     from ...errors import RecipeError
 
     start = resolved.value.rl.model if resolved.value.rl else None
