@@ -57,6 +57,7 @@ slow: $(BIN)/.all ## soak, long kill chains, whole matrices, ten times the drawn
 
 perf: $(BIN)/.all ## speed against peers, paired in one run
 	$(BIN)/python perf/rollout.py
+	$(BIN)/python perf/interpreter.py $(if $(DATA),--data "$(DATA)")
 	$(BIN)/python perf/distill.py
 
 docs: $(BIN)/.all ## run every command that README and docs show
@@ -68,7 +69,7 @@ $(BIN)/.train: pyproject.toml constraints.txt | $(BIN)/python
 	touch $@
 
 $(BIN)/.all: pyproject.toml constraints.txt | $(BIN)/python
-	$(PIP_INSTALL) -e '.[train,remote,gym,jupyter,dev]'
+	$(PIP_INSTALL) -e '.[train,remote,gym,jupyter,perf,dev]'
 	touch $@ $(BIN)/.train
 
 $(BIN)/python:
