@@ -18,6 +18,10 @@ class Budget:
 
     context_tokens: int = 16_384
     """Prompt, generated tokens and outputs together. Without a tokenizer, one token is counted for three characters."""
+    turn_tokens: int | None = None
+    """New tokens of one turn; None where only the whole is bounded. A turn that is cut ends the trajectory."""
+    thinking_tokens: int | None = None
+    """New tokens of a thought, for formats that have one: when they are spent the thought is closed and the model must answer."""
     calls: int = 20
     """Blocks that run. When they are spent the model is told once and must answer."""
     trajectory_s: float = 600.0

@@ -15,7 +15,7 @@ from ..engines import Context, Exchange, Finish, Sampling, Voice
 from ..errors import GenerationLostError, RecipeError
 from ..interpreter import BlockResult, Interpreter, Session, Status
 from ..trajectory import Address, Author, Block, BlockStatus, EndReason, Segment, SegmentKind, Trajectory
-from ..trajectory.formats import Call, Format, Insertion
+from ..trajectory.formats import Call, Format, Insertion, Thinks
 from ..trajectory.tokens import TokenBuilder, insert, spans
 from . import Budget, prompt
 from ._turn import Turn, Watch
@@ -62,6 +62,8 @@ class Setting:
     sampling: Sampling
     shots: Shots | None = None
     """Worked examples before the question."""
+    executes: bool = True
+    """False runs no block: the model's text goes on behind it, as text."""
     timed: bool = True
     """False in the deterministic schedule: seconds judge nothing."""
     answer_without_interpreter: bool = False
@@ -109,6 +111,7 @@ class _Episode:
         self.told = False
         self.unavailable = False
         """The model was told that the interpreter is."""
+        self.began_at = self.used()
         self.generate_s = 0.0
         self.execute_s = 0.0
         self.started = time.monotonic()
@@ -127,8 +130,9 @@ class _Episode:
     # --- the model speaks ---
 
     async def speak(self, number: int) -> tuple[Turn, Finish]:
-        room = self.setting.budget.context_tokens - self.used()
-        turn = Turn(self.format.scanner, self.setting.tokenizer, deadline=self.deadline(), watch=self.watch)
+        room = self.room()
+        scanner = self.format.scanner if self.setting.executes else _Deaf
+        turn = Turn(scanner, self.setting.tokenizer, deadline=self.deadline(), watch=self.watch)
         context = self.context()
         began = time.monotonic()
         finish = await self.voice.generate(
@@ -139,6 +143,30 @@ class _Episode:
         turn.ended = turn.ended or finish is Finish.ENDED
         turn.finish()
         return turn, finish
+
+    def room(self) -> int:
+        """New tokens that this turn may have."""
+        budget = self.setting.budget
+        bounds = (budget.context_tokens - self.used(), budget.turn_tokens, self.thought_left())
+        return min(bound for bound in bounds if bound is not None)
+
+    def thought_left(self) -> int | None:
+        """New tokens that an open thought may still have; None where nothing bounds one."""
+        most = self.setting.budget.thinking_tokens
+        return None if most is None or self.thought_is_over() else max(1, most - (self.used() - self.began_at))
+
+    def thought_is_over(self) -> bool:
+        """Whether the format knows no thoughts, or the model has ended its own."""
+        if not isinstance(self.format, Thinks):
+            return True
+        return any(self.format.thought_end in segment.text for segment in self.segments)
+
+    def close_thought(self) -> bool:
+        """End a thought whose tokens are spent, unless the model did; False when nothing more fits into the context."""
+        if self.thought_is_over() or not isinstance(self.format, Thinks):
+            return True
+        closing = self.format.close_thought()
+        return self.insert(SegmentKind.NOTICE, closing, closing.body, Author.DRIVER)
 
     def context(self) -> Context:
         """What the engine is told."""
@@ -159,11 +187,11 @@ class _Episode:
             stop=self.format.output("").before.strip(),
         )
 
-    def keep(self, turn: Turn) -> None:
+    def keep(self, turn: Turn, *, last: bool) -> None:
         """Append what the model wrote up to the end of its block; what stands behind counts as never sampled."""
         call = turn.call
         body = turn.body if call is None else turn.body[: call.end]
-        new = self.format.segments(turn.body, call=call, first=not self.segments, last=call is None)
+        new = self.format.segments(turn.body, call=call, first=not self.segments, last=last)
         if self.tokens is not None:
             new = self._keep_tokens(turn, body, new)
         self.segments += new
@@ -259,6 +287,16 @@ class _Episode:
         )
 
 
+class _Deaf:
+    """Hears no call: where blocks are not run, the model's text just goes on."""
+
+    def feed(self, text: str) -> Call | None:
+        return None
+
+    def finish(self) -> Call | None:
+        return None
+
+
 async def run(ask: Ask, *, voice: Voice, setting: Setting, watch: Watch | None = None) -> Trajectory:
     """Make one trajectory.
 
@@ -288,15 +326,19 @@ async def _converse(episode: _Episode) -> EndReason:
     for number in range(1_000_000):
         if episode.used() >= budget.context_tokens:
             return EndReason.CONTEXT
+        bounded = episode.thought_left() is not None
         try:
-            turn, _ = await episode.speak(number)
+            turn, finish = await episode.speak(number)
         except GenerationLostError:
             return EndReason.LOST
-        episode.keep(turn)
+        cut = bounded and finish is Finish.LENGTH and turn.call is None
+        episode.keep(turn, last=turn.call is None and not cut)
         if turn.out_of_time:
             return EndReason.SECONDS
         if episode.unavailable:
             return EndReason.ANSWERED_WITHOUT_INTERPRETER if turn.call is None and turn.ended else EndReason.LOST
+        if cut and episode.close_thought():
+            continue
         if turn.call is None:
             return EndReason.FINISHED if turn.ended else EndReason.CONTEXT
         if len(episode.ran) >= budget.calls:

@@ -1,8 +1,11 @@
 """Evaluate: sample a model on problems, grade, measure.
 
 for each problem, for s < k:  τ ~ π(· | q), graded against the gold answer    → avg@k and everything else
-greedy, if asked:             the same once at temperature 0
+greedy, temperatures:         the same once at temperature 0, and k times at each other temperature
 outputs swapped, if asked:    the same, but shown what another problem's blocks printed: a model that thinks in code fails
+failures injected, if asked:  the same, but the first j blocks fail, for j = 1, 2, …: does it recover?
+
+A suite has several benchmarks, each sampled by its own protocol; its average is the unweighted mean of theirs.
 """
 
 from __future__ import annotations
@@ -13,21 +16,22 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from ..engines import Context, Sampling
+from .. import atomic
+from ..engines import Context
 from ..engines.scripted import Script
-from ..evaluation import Estimate, Scorecard
+from ..errors import RunFolderError
+from ..evaluation import Estimate
 from ..evaluation.scorecard import measure, swap_partners, write
-from ..grading import Graded, records
-from ..grading.answers import Grader
+from ..grading import Graded
 from ..problems import Problem
-from ..rollout.episode import Ask
 from ..runlog import RunFolder
-from ..settings import Kind, kind
-from ..trajectory import Address, Trajectory
-from ..trajectory.store import Store
+from ..settings import Resolved, kind, leaves, read_yaml, write_yaml
+from ._arms import Arm, Part, Sampler, parts_of
 from .recipe import EvaluateSection
 from .speakers import Speaker
-from .workshop import ShowProgress, Workshop, load_problems
+from .workshop import ShowProgress, Workshop
+
+__all__ = ["Part", "Subject", "gold_script", "grow", "parts_of", "run", "samples_key", "whole_problems"]
 
 
 @dataclass(frozen=True)
@@ -41,123 +45,82 @@ class Subject:
 def run(
     section: EvaluateSection,
     *,
+    parts: Sequence[Part],
     subject: Subject,
     folder: RunFolder,
     shop: Workshop,
     progress: ShowProgress,
-    problems: Sequence[Problem] | None = None,
-) -> Scorecard:
+) -> int:
     """Evaluate one subject; records that are there already are not sampled again.
 
     Args:
-        section: problems, samples, sampling, metrics.
+        section: arms and metrics.
+        parts: the problems with their protocols, see `parts_of`.
         subject: who speaks.
-        folder: gets `trajectories.jsonl` (and `greedy/`, `swapped/`) and `scorecard.json`.
+        folder: gets `trajectories.jsonl` (and a folder for each further arm) and `scorecard.json`.
         shop: interpreter, event loop, format.
         progress: makes the line that shows how far it is.
-        problems: instead of the section's own.
+
+    Returns:
+        How many trajectories are lost after retry; figures that need them are undefined until the run is resumed.
     """
-    asked = {problem.id: problem for problem in (load_problems(section.problems) if problems is None else problems)}
-    arm = _Arm(section, subject, shop, progress, asked)
-    rows = arm.sample(folder.path, "", samples=section.samples, sampling=section.sampling)
-    estimates = list(measure(rows, with_groups(section), name=subject.name).estimates)
-    if section.greedy:
-        greedy = arm.sample(
-            folder.path / "greedy", "greedy", samples=1, sampling=replace(section.sampling, temperature=0.0)
-        )
-        estimates += _named("greedy", greedy, section)
+    sampler = Sampler(section, parts, name=subject.name, speaker=subject.speaker, shop=shop, progress=progress)
+    main = sampler.sample(folder.path, Arm())
+    others = [metric for metric in section.metrics if metric.name != "accuracy"]
+    card = measure(main, others, name=subject.name)
+    estimates, lost = [*_accuracy(Arm(), main, parts, section), *card.estimates], _lost(main)
+    for arm in _further_arms(section, main, seed=shop.recipe.seed):
+        rows = sampler.sample(folder.path, arm)
+        lost += _lost(rows)
+        if arm.fail_first:
+            estimates += _injected(arm, rows)
+        else:
+            kept = whole_problems(rows, samples=parts[0].samples) if arm.shown is not None and len(parts) == 1 else rows
+            estimates += [replace(one, name=f"{arm.name}/{one.name}") for one in _accuracy(arm, kept, parts, section)]
+    write(replace(card, estimates=tuple(estimates)), folder.path / "scorecard.json")
+    return lost
+
+
+def _further_arms(section: EvaluateSection, main: Sequence[Graded], *, seed: int) -> list[Arm]:
+    arms = [Arm("greedy", samples=1, temperature=0.0)] if section.greedy else []
+    arms += [Arm(f"T={heat}", temperature=heat) for heat in section.temperatures]
     if section.swap_outputs:
-        shown = _swapped(rows, seed=shop.recipe.seed)
-        swapped = arm.sample(
-            folder.path / "swapped", "swapped", samples=section.samples, sampling=section.sampling, shown=shown
-        )
-        estimates += _named("swapped", whole_problems(swapped, samples=section.samples), section)
-    card = measure(rows, with_groups(section), name=subject.name)
-    card = replace(card, estimates=tuple(estimates))
-    write(card, folder.path / "scorecard.json")
-    return card
+        tag = "benchmark" if section.suite or section.benchmark else "family"
+        arms.append(Arm("swapped", shown=_swapped(main, seed=seed, tag=tag)))
+    return arms + [Arm(f"failing-{j}", fail_first=j) for j in range(1, section.injected_failures + 1)]
 
 
-class _Arm:
-    """Samples one arm after another of an evaluation."""
-
-    def __init__(
-        self,
-        section: EvaluateSection,
-        subject: Subject,
-        shop: Workshop,
-        progress: ShowProgress,
-        problems: Mapping[str, Problem],
-    ) -> None:
-        self.section = section
-        self.subject = subject
-        self.shop = shop
-        self.progress = progress
-        self.problems = problems
-
-    def sample(
-        self,
-        folder: Path,
-        arm: str,
-        *,
-        samples: int,
-        sampling: Sampling,
-        shown: Mapping[tuple[str, int], tuple[str, ...]] | None = None,
-    ) -> list[Graded]:
-        """Graded rows of one arm, those that were there and those sampled now.
-
-        Args:
-            folder: the arm's own.
-            arm: its name in addresses; empty for the main one.
-            samples: a problem.
-            sampling: temperature and top-p.
-            shown: what to show instead of real outputs, by (problem, sample); those that are missing are left out.
-        """
-        stage = "/".join(part for part in ("evaluate", self.subject.name, arm) if part)
-        versions = {**self.subject.speaker.versions, "model": self.subject.name}
-        asks = []
-        for problem in self.problems.values():
-            for sample in range(samples):
-                if shown is None or (problem.id, sample) in shown:
-                    address = Address(self.shop.recipe.seed, stage, 0, problem.id, sample)
-                    outputs = shown[problem.id, sample] if shown is not None else None
-                    asks.append(Ask(address, problem.question, shown=outputs, versions=versions))
-        speaker = self.subject.speaker
-        setting = self.shop.setting(
-            tokenizer=speaker.tokenizer, budget=self.section.budget, sampling=sampling, shots=speaker.shots
-        )
-        with Store(folder, keep_ids=False) as store, Grader() as grader:
-            there = store.keys()
-
-            def grade(trajectory: Trajectory) -> None:
-                problem = self.problems[trajectory.address.problem]
-                graded = Graded(problem, trajectory, grader.grade(trajectory.answer, problem.answer))
-                if trajectory.address.key not in there:
-                    store.append(trajectory, records.annotations(graded))
-                    line.advance(1)
-
-            with self.progress(stage, total=len(asks), unit="trajectories", done=len(there)) as line:
-                speaker.crowd.roll(self._missing(asks, there), setting, on_finished=grade)
-            store.sync()
-            return [records.graded_from_record(record.trajectory, record.annotations) for record in store.records()]
-
-    def _missing(self, asks: Sequence[Ask], there: set[tuple[str, int, str, int]]) -> list[Ask]:
-        """The asks still to sample; in the deterministic schedule whole cohorts, whose membership must not change."""
-        if not self.shop.deterministic:
-            return [ask for ask in asks if ask.address.key not in there]
-        size = self.shop.recipe.live
-        cohorts = [asks[first : first + size] for first in range(0, len(asks), size)]
-        return [ask for cohort in cohorts if any(a.address.key not in there for a in cohort) for ask in cohort]
+def _lost(rows: Sequence[Graded]) -> int:
+    return sum(row.trajectory.lost for row in rows)
 
 
-def with_groups(section: EvaluateSection) -> list[Kind]:
-    """The section's metrics, accuracy split by its tags."""
-    return [
-        kind(chosen.room, chosen.name, k=section.samples, groups=list(section.groups))
-        if chosen.name == "accuracy"
-        else chosen
-        for chosen in section.metrics
-    ]
+def _accuracy(arm: Arm, rows: Sequence[Graded], parts: Sequence[Part], section: EvaluateSection) -> list[Estimate]:
+    """The accuracy metric; of a suite for each benchmark, and their unweighted mean."""
+    settings = next((chosen.settings for chosen in section.metrics if chosen.name == "accuracy"), None)
+    if settings is None:
+        return []
+    found: list[Estimate] = []
+    means: list[float | None] = []
+    for part in parts:
+        groups = () if part.name else section.groups
+        accuracy = kind("thincode.evaluation.metrics", "accuracy")
+        accuracy = replace(accuracy, settings=replace(settings, k=arm.samples_of(part), groups=groups))
+        ids = {problem.id for problem in part.problems}
+        own = measure([row for row in rows if row.problem.id in ids], [accuracy], name=part.name).estimates
+        means.append(own[0].value)
+        found += [replace(one, name=f"{one.name}/benchmark={part.name}") if part.name else one for one in own]
+    if len(parts) > 1:
+        known = [mean for mean in means if mean is not None]
+        whole = len(known) == len(means)
+        note = "unweighted mean of the benchmarks; n counts them" if whole else "undefined: a benchmark's mean is"
+        found.append(Estimate("average", sum(known) / len(known) if whole else None, n=len(parts), note=note))
+    return found
+
+
+def _injected(arm: Arm, rows: Sequence[Graded]) -> list[Estimate]:
+    recovery = kind("thincode.evaluation.metrics", "recovery", deepest=arm.fail_first)
+    last = measure(rows, [recovery], name=arm.name).estimates[-1]
+    return [replace(last, name=f"injected/{last.name}")]
 
 
 def whole_problems(rows: Sequence[Graded], *, samples: int) -> list[Graded]:
@@ -166,19 +129,10 @@ def whole_problems(rows: Sequence[Graded], *, samples: int) -> list[Graded]:
     return [row for row in rows if found[row.problem.id] == samples]
 
 
-def _named(arm: str, rows: Sequence[Graded], section: EvaluateSection) -> list[Estimate]:
-    """Accuracy of an arm, with the arm's name before each estimate's."""
-    samples = 1 if arm == "greedy" else section.samples
-    accuracy = kind("thincode.evaluation.metrics", "accuracy", k=samples, groups=list(section.groups))
-    return [
-        replace(estimate, name=f"{arm}/{estimate.name}") for estimate in measure(rows, [accuracy], name=arm).estimates
-    ]
-
-
-def _swapped(rows: Sequence[Graded], *, seed: int) -> dict[tuple[str, int], tuple[str, ...]]:
-    """What to show each trajectory instead of its own outputs: those of a partner of its family with another answer."""
+def _swapped(rows: Sequence[Graded], *, seed: int, tag: str) -> dict[tuple[str, int], tuple[str, ...]]:
+    """What to show each trajectory instead of its own outputs: those of a partner with the same tag and another answer."""
     shown = {}
-    for index, partner in enumerate(swap_partners(rows, seed=seed)):
+    for index, partner in enumerate(swap_partners(rows, seed=seed, tag=tag)):
         outputs = tuple(segment.content for segment in rows[partner].trajectory.outputs) if partner is not None else ()
         if outputs:
             address = rows[index].trajectory.address
@@ -186,9 +140,42 @@ def _swapped(rows: Sequence[Graded], *, seed: int) -> dict[tuple[str, int], tupl
     return shown
 
 
+# --- more samples of a run that is there ------------------------------------------------------------------------------
+
+
+def samples_key(section: EvaluateSection) -> tuple[str, int]:
+    """Where a recipe says how many samples a problem has, and how many they are."""
+    if section.suite is None:
+        return "evaluate.samples", section.samples
+    most = max(part.samples for part in section.suite.module.parts(section.suite.settings))
+    return "evaluate.suite.samples", most
+
+
+def grow(folder: Path, resolved: Resolved[Any], *, key: str) -> None:
+    """Let the finished run in `folder` go on with more samples: its recipe is rewritten, what it sampled stays.
+
+    Raises:
+        RunFolderError: no run there, or one that differs in more than the number of samples.
+    """
+    recipe = folder / "recipe.resolved.yaml"
+    if not recipe.is_file():
+        raise RunFolderError(f"{folder}: no run there to add samples to; name its folder with --out DIR")
+    before = dict(leaves(read_yaml(recipe.read_text(encoding="utf-8"), place=str(recipe))))
+    now = dict(leaves(read_yaml(write_yaml(resolved.resolved), place="recipe")))
+    differs = [name for name in dict.fromkeys([*before, *now]) if before.get(name) != now.get(name)]
+    if [name for name in differs if name != key]:
+        raise RunFolderError(
+            f"{folder}: the run there differs in {', '.join(differs)}; only samples can be added to it"
+        )
+    if differs:
+        # In this order: killed in between, the same command does the rest.
+        (folder / "done.json").unlink(missing_ok=True)
+        atomic.write_text(recipe, write_yaml(resolved.resolved))
+
+
 def gold_script(problems: Sequence[Problem], format: Any) -> Script:
     """A script that prints each problem's gold answer in one block and boxes it: every file must score 100 %."""
-    gold = {problem.id: problem.answer for problem in problems}
+    gold: Mapping[str, str] = {problem.id: problem.answer for problem in problems}
 
     def say(context: Context) -> str:
         answer = gold[context.question_id]

@@ -28,7 +28,7 @@ from . import distill, evaluate, rl, sft
 from .evaluate import Subject
 from .recipe import Recipe
 from .speakers import ready
-from .workshop import ShowProgress, Workshop, load_problems
+from .workshop import ShowProgress, Workshop
 
 
 @dataclass(frozen=True)
@@ -104,10 +104,13 @@ class Pipeline:
         """
         section = _section(self.recipe.evaluate, "evaluate")
         if not all_arms:
-            section = dataclasses.replace(section, greedy=False, swap_outputs=False)
+            section = dataclasses.replace(
+                section, greedy=False, temperatures=(), swap_outputs=False, injected_failures=0
+            )
         with self._step(folder) as (run, done):
-            if done is None:
-                problems = load_problems(section.problems)[:limit]
+            if done is None or done.get("lost"):
+                parts = evaluate.parts_of(section, limit=limit)
+                problems = [problem for part in parts for problem in part.problems]
                 folder_of_model = models.local_folder(str(model)) if model is not None else None
                 speaker = ready(
                     section.engine,
@@ -119,16 +122,18 @@ class Pipeline:
                     shots=section.prompt,
                 )
                 subject = Subject(name or speaker.engine.name, speaker)
-                evaluate.run(
+                lost = evaluate.run(
                     section,
+                    parts=parts,
                     subject=subject,
                     folder=run,
                     shop=self.shop,
                     progress=self.console.progress,
-                    problems=problems,
                 )
                 self.shop.close_engine(speaker.engine)
-                run.finish({"problems": len(problems)})
+                if lost:
+                    self.console.say(f"{folder}: {lost} trajectories are lost; --resume runs them again")
+                run.finish({"problems": len(problems), "lost": lost})
         return read(folder / "scorecard.json")
 
     @contextmanager

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import field
+from enum import StrEnum
 from typing import Annotated
 
 from pydantic import Field
@@ -16,7 +17,7 @@ from ..engines import Sampling
 from ..interpreter import Limits
 from ..interpreter.presets import PRESETS
 from ..rollout import Budget, Schedule
-from ..settings import In, Kind, kind, settings
+from ..settings import In, Kind, NonNegativeFloat, kind, settings
 from ..training.curriculum import Stage
 from ..training.models import ModelSettings
 from ..training.on_accelerate.loop import Head, Tracker
@@ -33,6 +34,8 @@ Backend = Annotated[Kind, In("thincode.interpreter.backends")]
 Filter = Annotated[Kind, In("thincode.grading.filters")]
 RewardKind = Annotated[Kind, In("thincode.grading.rewards")]
 AlgorithmKind = Annotated[Kind, In("thincode.training.algorithms")]
+BenchmarkKind = Annotated[Kind, In("thincode.evaluation.benchmarks")]
+SuiteKind = Annotated[Kind, In("thincode.evaluation.suites")]
 MetricKind = Annotated[Kind, In("thincode.evaluation.metrics")]
 Count = Annotated[int, Field(ge=1)]
 
@@ -51,6 +54,13 @@ def default_metrics() -> tuple[Kind, ...]:
     """Every metric that ships, as it is."""
     names = ("accuracy", "grounding", "recovery", "code_use", "failures", "structure", "length")
     return tuple(kind("thincode.evaluation.metrics", name) for name in names)
+
+
+class Switch(StrEnum):
+    """On or off, as YAML 1.2 reads them: as text."""
+
+    ON = "on"
+    OFF = "off"
 
 
 @settings
@@ -159,6 +169,10 @@ class EvaluateSection:
     """Samples, grades and measures a model."""
 
     problems: Source = _kind("thincode.problems.sources", "drills")
+    benchmark: BenchmarkKind | None = None
+    """A contest instead of `problems`."""
+    suite: SuiteKind | None = None
+    """Several contests, each with its paper's own samples, sampling and budget, instead of what stands here."""
     engine: EngineKind = _kind("thincode.engines", "local")
     model: str | None = None
     """Folder of the model to evaluate when the command line names none."""
@@ -167,15 +181,26 @@ class EvaluateSection:
     samples: Count = 16
     sampling: Sampling = field(default_factory=lambda: Sampling(temperature=0.6))
     budget: Budget = field(default_factory=Budget)
+    interpreter: Switch = Switch.ON
+    """`off` runs no block: the model goes on by itself, which measures a code model without execution."""
     greedy: bool = False
     """Also one greedy sample a problem."""
+    temperatures: tuple[NonNegativeFloat, ...] = ()
+    """Also all samples at each of these temperatures."""
     swap_outputs: bool = False
     """Also measure with the outputs of another problem of the same family shown instead: the causal use of outputs."""
+    injected_failures: Annotated[int, Field(ge=0, le=10)] = 0
+    """Also measure with the first j blocks made to fail, for j up to this: recovery with counts that mean something."""
     base_problems: int = 64
     """Problems on which a pipeline measures the untrained model; it answers none, slowly."""
     metrics: tuple[MetricKind, ...] = field(default_factory=default_metrics)
     groups: tuple[str, ...] = ("family",)
-    """Tags by which accuracy is split."""
+    """Tags by which accuracy is split; a suite is split by benchmark."""
+
+    def check(self) -> Iterator[tuple[str, str]]:
+        """A suite brings its own problems."""
+        if self.suite is not None and self.benchmark is not None:
+            yield "benchmark", "a suite has its own benchmarks; drop one of the two"
 
 
 @settings

@@ -68,7 +68,13 @@ class Workshop:
         return Crowd(loop=self.loop, engine=engine, schedule=self.recipe.schedule, live=live, lost=self.lost)
 
     def setting(
-        self, *, tokenizer: Tokenizer | None, budget: Budget, sampling: Sampling, shots: Shots | None = None
+        self,
+        *,
+        tokenizer: Tokenizer | None,
+        budget: Budget,
+        sampling: Sampling,
+        shots: Shots | None = None,
+        executes: bool = True,
     ) -> Setting:
         """What the episodes of one roll share."""
         return Setting(
@@ -78,6 +84,7 @@ class Workshop:
             budget=budget,
             sampling=sampling,
             shots=shots,
+            executes=executes,
             timed=not self.deterministic,
             answer_without_interpreter=self.recipe.answer_without_interpreter,
         )

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol, cast
+from typing import Protocol, cast, runtime_checkable
 
 from ...settings import Kind
 from .. import Segment, SegmentKind
@@ -96,6 +96,18 @@ class Format(Protocol):
 
     def teacher_turns(self, plan: str, thoughts: Sequence[str], blocks: Sequence[str], answer: str | None) -> list[str]:
         """What a teacher writes, turn by turn: the text up to each block's end; with an answer, the closing turn too."""
+
+
+@runtime_checkable
+class Thinks(Protocol):
+    """What a format has besides, where the model thinks before it answers and a budget may end the thought."""
+
+    @property
+    def thought_end(self) -> str:
+        """The text that ends a thought."""
+
+    def close_thought(self) -> Insertion:
+        """What goes in when a thought has used its tokens: it holds `thought_end`, and the model answers behind it."""
 
 
 def build(kind: Kind) -> Format:

@@ -1,6 +1,7 @@
 r"""Chain of thought: text only, the answer in `\boxed{…}`. Code that stands in it is never run.
 
-Where the model thinks inside `<think>` tags, what ends with the closing tag is the thought and the rest the answer.
+Where the model thinks inside `<think>` tags, what ends with the closing tag is the thought and the rest the answer. A budget's
+`thinking_tokens` closes a thought that has used them, and the model answers behind it.
 """
 
 from __future__ import annotations
@@ -10,12 +11,13 @@ from dataclasses import dataclass
 
 from ...settings import settings
 from .. import Segment, SegmentKind
-from . import Call
+from . import Call, Insertion
 from ._fenced import Fenced
 
 INSTRUCTION = "Reason step by step, without code. Give the answer as \\boxed{answer}."
 
 _THINK_END = "</think>"
+TIME_IS_UP = "The tokens for thinking are spent; what follows from the above is the answer."
 
 
 @settings
@@ -28,6 +30,11 @@ class Settings:
 
 @dataclass(frozen=True)
 class _Cot(Fenced):
+    thought_end: str = _THINK_END
+
+    def close_thought(self) -> Insertion:
+        return Insertion("\n", TIME_IS_UP, f"\n{_THINK_END}\n\n")
+
     def segments(self, turn: str, *, call: Call | None, first: bool, last: bool) -> list[Segment]:
         end = turn.rfind(_THINK_END) + len(_THINK_END) if _THINK_END in turn else 0
         pieces = ((SegmentKind.THOUGHT, turn[:end]), (SegmentKind.ANSWER if last else SegmentKind.THOUGHT, turn[end:]))
