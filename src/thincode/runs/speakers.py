@@ -87,8 +87,9 @@ def _open(
     if chosen.name == "local":
         model = model or (Path(settings.model) if settings.model else None)
         if model is None:
-            flags = " with --model DIR or --run DIR" if place.startswith("evaluate") else ""
-            raise RecipeError(f"{place}.model: name a model folder{flags}")
+            if place == "evaluate.engine":
+                raise RecipeError("evaluate.model: name a model folder with --model DIR or --run DIR")
+            raise RecipeError(f"{place}.model: name a model folder")
         tokenizer = tokenizer or Tokenizer.load(model)
         settings = replace(settings, model=str(model), rows=shop.recipe.live)
         engine = module.open(settings, tokenizer=tokenizer, schedule=shop.recipe.schedule.value)
