@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import platform
 import sys
@@ -66,9 +67,12 @@ def new_root(room: str) -> None:
         Path(room, name).mkdir(parents=True, exist_ok=True)
     for name in ("tmp", "scratch"):
         Path(room, name).chmod(0o1777)
+    place = os.path.realpath(room)
     os.chdir(room)
     call("syscall", PIVOT_ROOT[platform.machine()], b".", b"old")
     os.chdir("/")
+    with contextlib.suppress(OSError):
+        Path(f"/old{place}").rmdir()  # now, so that nothing of it is left however we end
     call("umount2", b"/old", MNT_DETACH)
     Path("/old").rmdir()
     call("mount", b"none", b"/", None, MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NODEV, None)

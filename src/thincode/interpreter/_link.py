@@ -20,7 +20,10 @@ from ._zygote import Orders
 class Link:
     """A running supervisor and its zygote, seen by the client; bound to no event loop until the first request."""
 
-    def __init__(self, *, preload: tuple[str, ...], pool: int, limits: Limits, off: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self, *, preload: tuple[str, ...], pool: int, limits: Limits, first_at_once: bool = False,
+        off: tuple[str, ...] = (),
+    ) -> None:  # fmt: skip
         kind = (
             getattr(socket, "SOCK_SEQPACKET", socket.SOCK_DGRAM) if os.uname().sysname == "Linux" else socket.SOCK_DGRAM
         )
@@ -35,7 +38,7 @@ class Link:
         bounds = {name: getattr(limits, name) for name in ("memory_mib", "processes", "disk_mib", "files")}
         orders = Orders(
             preload=preload, pool=pool, limits=bounds, output_chars=limits.output_chars,
-            control=theirs.fileno(), scratch=self.scratch, off=off,
+            control=theirs.fileno(), scratch=self.scratch, first_at_once=first_at_once, off=off,
         )  # fmt: skip
         try:
             self.process = subprocess.Popen(

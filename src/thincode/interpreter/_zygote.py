@@ -12,7 +12,6 @@ reins (what its root is told and tells; closing them ends the session).
 
 from __future__ import annotations
 
-import contextlib
 import gc
 import importlib
 import json
@@ -57,23 +56,22 @@ class Orders:
     control: int
     scratch: str
     """An empty folder, removed at the end."""
+    first_at_once: bool = False
+    """Give out the first session when the first module is there, before the rest of the preload."""
     off: tuple[str, ...] = ()
     """Layers of isolation not to try: by tests, or all of them where the user wants none."""
 
 
-def preload(names: tuple[str, ...]) -> dict[str, str]:
-    """Import and exercise modules; name → `on` or why not."""
-    report = {}
+def preload(name: str, exercise: str) -> str:
+    """Import a module and run what exercises it: `on`, or why not."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for name in names:
-            try:
-                importlib.import_module(name)
-                exec(WARM_UP.get(name, ""), {})
-                report[name] = "on"
-            except Exception as error:
-                report[name] = f"{type(error).__name__}: {error}"
-    return report
+        try:
+            importlib.import_module(name)
+            exec(exercise, {})
+        except Exception as error:
+            return f"{type(error).__name__}: {error}"
+    return "on"
 
 
 class Zygote:
@@ -95,13 +93,37 @@ class Zygote:
 
     def serve(self) -> None:
         """Until the client hangs up."""
+        self.furnish()
+        loaded: dict[str, str] = {}
+        self.report(loaded)
         # macOS: BLAS does not survive a fork, so there the sessions import for themselves.
-        loaded = preload(self.orders.preload if LINUX else ())
+        for name in self.orders.preload if LINUX else ():
+            loaded[name] = preload(name, "")
+            if self.orders.first_at_once and not self.count and self.is_asked() and not self.answer():
+                return
+            loaded[name] = preload(name, WARM_UP.get(name, ""))
         threads = self.procfs.threads()
         if threads != 1:
             raise RuntimeError(
                 f"the zygote has {threads} threads after importing {', '.join(loaded)}; forking is not safe"
             )
+        # Every session is a fork: what is here now is never collected, so its pages stay shared.
+        gc.collect()
+        gc.freeze()
+        _pages.enlarge(self.procfs.descriptor)
+        self.address_space = self.procfs.address_space()
+        self.report(loaded)
+        asked = True
+        while asked:
+            while len(self.pool) < self.orders.pool and not self.is_asked():
+                try:
+                    self.pool.append(self.fork())
+                except OSError:  # no room for one in advance; who asks will hear it
+                    break
+            asked = self.answer()
+
+    def furnish(self) -> None:
+        """What every session finds: no environment of ours, no arguments, an empty standard input; a worker, ready to serve."""
         os.environ.clear()
         isolation.blank_environment(self.procfs)
         os.environ.update(QUIET)
@@ -114,28 +136,29 @@ class Zygote:
         sys.stdin = open(0, encoding="utf-8")  # noqa: SIM115 - /dev/null here and in every session
         sys.dont_write_bytecode = True
         behave_as_guest()
-        # Every session is a fork: what is here now is never collected, so its pages stay shared.
-        gc.collect()
-        gc.freeze()
-        _pages.enlarge(self.procfs.descriptor)
+
+    def report(self, loaded: dict[str, str]) -> None:
+        """Tell the client what there is so far."""
         self.control.send(json.dumps({"layers": self.ground.shared, "preload": loaded}).encode())
-        while True:
-            short = len(self.pool) < self.orders.pool
-            if short and not select.select([self.control], [], [], 0)[0]:
-                with contextlib.suppress(OSError):  # no room for one in advance; who asks will hear it
-                    self.pool.append(self.fork())
-                    continue
-            request = self.control.recv(64)
-            if not request:
-                return
-            try:
-                descriptors = self.pool.pop(0) if self.pool else self.fork()
-            except OSError as error:
-                self.control.send(json.dumps({"failed": str(error)}).encode())
-                continue
-            socket.send_fds(self.control, [request], descriptors)
-            for descriptor in descriptors:
-                os.close(descriptor)
+
+    def is_asked(self) -> bool:
+        """Whether a request waits, or the end."""
+        return bool(select.select([self.control], [], [], 0)[0])
+
+    def answer(self) -> bool:
+        """Give a session to who asks next; False when nobody will."""
+        request = self.control.recv(64)
+        if not request:
+            return False
+        try:
+            descriptors = self.pool.pop(0) if self.pool else self.fork()
+        except OSError as error:
+            self.control.send(json.dumps({"failed": str(error)}).encode())
+            return True
+        socket.send_fds(self.control, [request], descriptors)
+        for descriptor in descriptors:
+            os.close(descriptor)
+        return True
 
     def return_to_own_pids(self) -> None:
         """Let the next child start in our namespace again, or in one that is made for it."""

@@ -3,8 +3,9 @@
 What a session can't do is decided by the layers this machine offers; `thincode doctor` lists them, and `tiers` says what they
 amount to. What no layer here prevents: code can lie about its own output, and can use a hole in the kernel.
 
-The first session waits for the preload (3 to 5 s of CPU for the default); an empty `preload` starts at once, and its blocks
-import for themselves. `sys.exit()` ends a block as `ok` when its argument is nothing or 0, as `error` otherwise.
+The preload takes 3 to 5 s of CPU for the default, and goes on behind the first session, which waits for its first module only.
+An empty `preload` starts at once, and its blocks import for themselves. `sys.exit()` ends a block as `ok` when its argument
+is nothing or 0, as `error` otherwise.
 """
 
 from __future__ import annotations
@@ -35,10 +36,15 @@ ASK_S = 300.0
 class Settings:
     """How sessions are made."""
 
-    preload: tuple[str, ...] = ("numpy", "scipy", "sympy", "mpmath")
+    preload: tuple[str, ...] = ("sympy", "mpmath", "numpy", "scipy")
     """Modules imported and exercised once, before any session. More makes a fork dearer: bare about 1 ms, all 20 ms."""
     pool: int = 2
     """Sessions forked ahead of need."""
+    first_at_once: bool = True
+    """Let the first session wait for the first module only; it imports the others for itself, on its blocks' CPU time.
+
+    Not where limits are deterministic: all sessions are alike there.
+    """
     tier: Tier | None = None
     """The least isolation that will do (see `tiers`); None: the best there is. T0 asks for none, and gets none."""
 
@@ -77,7 +83,10 @@ class PythonInterpreter:
 
     def _link(self) -> Link:
         settings = self.settings
-        return Link(preload=tuple(settings.preload), pool=settings.pool, limits=self.limits, off=self.off)
+        return Link(
+            preload=tuple(settings.preload), pool=settings.pool, limits=self.limits, off=self.off,
+            first_at_once=settings.first_at_once and not self.limits.deterministic,
+        )  # fmt: skip
 
     @staticmethod
     def _raise_descriptor_limit() -> None:
