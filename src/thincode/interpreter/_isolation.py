@@ -274,8 +274,13 @@ def limit_processes(report: Report, processes: int) -> None:
 
     The kernel counts by user and namespace. Where the session has neither for itself, what its user runs already is added:
     then the bound holds against a bomb, but moves with what else the user starts and ends.
+
+    Raises:
+        OSError: the kernel does not count this user's processes.
     """
     alone = report.on("own namespaces") or report.on("ordinary user")
+    if one_more_starts(0):
+        raise OSError("the kernel counts no processes of the machine's root, by whatever name")
     # The session's root process and a checkpoint are counted too.
     lower(resource.RLIMIT_NPROC, processes + 2 + (0 if alone else counted_processes()))
 
@@ -286,14 +291,20 @@ def counted_processes() -> int:
     low, high = 0, 1 << 16 if hard == resource.RLIM_INFINITY else hard
     while low < high:
         middle = (low + high) // 2
-        resource.setrlimit(resource.RLIMIT_NPROC, (middle, hard))
-        try:
-            os.posix_spawn("/", ["/"], {})
-        except BlockingIOError:
-            low = middle + 1
-        except OSError:  # it started, and then found no program
-            high = middle
+        low, high = (low, middle) if one_more_starts(middle) else (middle + 1, high)
     return low - 1
+
+
+def one_more_starts(limit: int) -> bool:
+    """Whether a process can be started under this limit, which stays until it is set anew."""
+    resource.setrlimit(resource.RLIMIT_NPROC, (limit, resource.getrlimit(resource.RLIMIT_NPROC)[1]))
+    try:
+        os.posix_spawn("/", ["/"], {})
+    except BlockingIOError:
+        return False
+    except OSError:  # it started, and then found no program
+        pass
+    return True
 
 
 def set_limits(limits: dict[str, int], address_space: int) -> None:

@@ -43,7 +43,8 @@ def command(orders: zygote.Orders) -> list[str]:
 def environment() -> dict[str, str]:
     """All that the supervisor inherits: no secret of the client, a fixed hash seed, one thread in every library."""
     kept = {name: os.environ[name] for name in ("LD_LIBRARY_PATH", "PYTHONHOME") if name in os.environ}
-    return {**zygote.QUIET, **kept, "HOME": str(Path.home()), "PYTHONHASHSEED": "0"}
+    # A container's user may have no home at all.
+    return {**zygote.QUIET, **kept, "HOME": os.environ.get("HOME", "/"), "PYTHONHASHSEED": "0"}
 
 
 def main() -> None:

@@ -88,7 +88,11 @@ class Worker:
     def receive(self, size: int) -> bytes:
         parts = b""
         while len(parts) < size:
-            part = self.saved.read(self.channel, min(size - len(parts), 1 << 20))
+            try:
+                part = self.saved.read(self.channel, min(size - len(parts), 1 << 20))
+            except BlockingIOError:  # a block changed it
+                self.saved.set_blocking(self.channel, True)
+                continue
             if not part:
                 self.saved.exit(0)  # the host hung up
             parts += part
@@ -96,7 +100,10 @@ class Worker:
 
     def send(self, frame: bytes) -> None:
         while frame:
-            frame = frame[self.saved.write(self.channel, frame) :]
+            try:
+                frame = frame[self.saved.write(self.channel, frame) :]
+            except BlockingIOError:
+                self.saved.set_blocking(self.channel, True)
 
     def serve(self, layers: str) -> None:
         """Answer blocks until the host hangs up; never returns.

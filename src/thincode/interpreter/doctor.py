@@ -62,7 +62,7 @@ Each must do no harm where nothing refuses it: as root and without isolation, it
 """
 
 
-def probe(settings: python.Settings | None = None, *, off: tuple[str, ...] = ()) -> dict[str, Any]:
+def probe(settings: python.Settings | None = None, *, off: tuple[str, ...] | None = None) -> dict[str, Any]:
     """Start a bare interpreter and look.
 
     Args:
@@ -125,14 +125,14 @@ def judge(layers: Mapping[str, str], attempts: Mapping[str, str]) -> Tier:
     return found
 
 
-async def _look(settings: python.Settings, off: tuple[str, ...]) -> tuple[dict[str, str], dict[str, str]]:
+async def _look(settings: python.Settings, off: tuple[str, ...] | None) -> tuple[dict[str, str], dict[str, str]]:
     """Layers and attempts of one session."""
     server = await asyncio.start_server(lambda _, writer: writer.close(), "127.0.0.1", 0, family=socket.AF_INET)
     interpreter = python.PythonInterpreter(settings, limits=LIMITS, off=off)
     async with server, interpreter, await interpreter.session() as session:
         layers = {**interpreter.isolation.get("layers", {}), **session.layers}
         with tempfile.TemporaryDirectory() as folder, tempfile.NamedTemporaryFile() as secret:
-            home = Path.home()
+            home = Path(os.environ.get("HOME", "/"))
             names = {
                 "secret": secret.name, "folder": folder, "pid": os.getpid(), "home": str(home),
                 "entries": len(list(home.iterdir())) if os.access(home, os.R_OK) else -1,

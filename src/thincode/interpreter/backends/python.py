@@ -61,17 +61,17 @@ def open(settings: Settings, *, limits: Limits) -> PythonInterpreter:
 class PythonInterpreter:
     """A source of sessions; made in any thread, used on one event loop at a time."""
 
-    def __init__(self, settings: Settings, *, limits: Limits, off: tuple[str, ...] = ()) -> None:
+    def __init__(self, settings: Settings, *, limits: Limits, off: tuple[str, ...] | None = None) -> None:
         """Start the supervisor.
 
         Args:
             settings: how sessions are made.
             limits: what a block and a session may use.
-            off: layers of isolation to do without, so that tests can see what each of them does.
+            off: layers of isolation to do without, so that tests can see what each of them does; None: as the tier says.
         """
         self.settings = settings
         self.limits = limits
-        self.off = NOTHING if settings.tier is Tier.T0 else off
+        self.off = off if off is not None else NOTHING if settings.tier is Tier.T0 else ()
         self.tier: Tier | None = None
         """What the first session reached; no later one may have less."""
         self._raise_descriptor_limit()
