@@ -1,14 +1,15 @@
 """What it is worth: grades, verdicts and rewards. Pure functions of a finished trajectory; never runs code.
 
-`answers.grade` decides whether an answer is right; `combine` and `judge` apply the rewards and filters a recipe names;
+`answers.grade` decides whether an answer is right; `combine` and `Sieve` apply the rewards and filters a recipe names;
 `records` carries a problem and its grade through the run folder.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import partial
 
 from ..problems import Problem
 from ..settings import Kind
@@ -39,12 +40,24 @@ class Grade:
 
 
 @dataclass(frozen=True)
+class Rerun:
+    """What came of running a trajectory's blocks again."""
+
+    same: int
+    """Blocks, from the first on, that printed the same to the letter; what follows a difference is not compared."""
+    lost: bool = False
+    """Our infrastructure failed; says nothing about the blocks."""
+
+
+@dataclass(frozen=True)
 class Graded:
     """A finished trajectory beside its problem and its grade: what rewards, filters and metrics look at."""
 
     problem: Problem
     trajectory: Trajectory
     grade: Grade
+    rerun: Rerun | None = None
+    """What its blocks printed when a loop ran them again; None where none did."""
 
 
 @dataclass(frozen=True)
@@ -90,10 +103,28 @@ def combine(rewards: Sequence[tuple[Kind, float]], graded: Graded) -> Reward:
     return Reward(total, parts, tuple(segments))
 
 
-def judge(filters: Sequence[Kind], graded: Graded) -> Verdict:
-    """What the filters say together: the first that drops, in order, gives the reason."""
-    for kind in filters:
-        verdict = kind.module.judge(kind.settings, graded)
-        if not verdict.keep:
-            return Verdict(False, verdict.reason)
-    return Verdict(True, "kept")
+class Sieve:
+    """The filters of a recipe, opened for one corpus."""
+
+    def __init__(self, filters: Sequence[Kind]) -> None:
+        """Let each filter read what it needs (benchmarks, for example).
+
+        Args:
+            filters: kinds of `grading.filters`, in the order they are asked.
+
+        Raises:
+            DataError: a file that a filter needs can't be read.
+        """
+        self._judges: list[Callable[[Graded], Verdict]] = []
+        for kind in filters:
+            module = kind.module
+            judge = module.open(kind.settings) if hasattr(module, "open") else partial(module.judge, kind.settings)
+            self._judges.append(judge)
+
+    def judge(self, graded: Graded) -> Verdict:
+        """What the filters say together: the first that drops, in order, gives the reason."""
+        for judge in self._judges:
+            verdict = judge(graded)
+            if not verdict.keep:
+                return Verdict(False, verdict.reason)
+        return Verdict(True, "kept")

@@ -7,16 +7,14 @@ for each problem:                      sample τ = t1, c1, o1, …, cN, oN, a fr
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any
 
-from .. import atomic
 from ..engines import Context
 from ..engines.scripted import Script
-from ..errors import DataError, RecipeError
-from ..grading import Graded, judge, records
+from ..errors import RecipeError
+from ..grading import Graded, records
 from ..grading.answers import Grader
 from ..problems import Problem, WorkedSolution
 from ..rollout.episode import Ask
@@ -24,7 +22,8 @@ from ..runlog import RunFolder
 from ..settings import Kind
 from ..trajectory import Address, Trajectory
 from ..trajectory.formats import Format
-from ..trajectory.store import LOG, Store, read
+from ..trajectory.store import Store
+from . import sieve
 from .recipe import DistillSettings
 from .speakers import ready
 from .workshop import ShowProgress, Workshop, load_problems
@@ -39,8 +38,8 @@ def run(
 
     Args:
         settings: problems, teacher, filters, budget.
-        folder: gets `trajectories.jsonl` with a verdict on every record, and `funnel.json`. Records that are there already
-            are not sampled again.
+        folder: gets `trajectories.jsonl`, `verdicts.jsonl` and `funnel.json`. Records that are there already are not sampled
+            again.
         shop: interpreter, event loop, format.
         progress: makes the line that shows how far it is.
         say: told who teaches, and how.
@@ -69,10 +68,8 @@ def run(
         def note(trajectory: Trajectory) -> None:
             problem = problems[trajectory.address.problem]
             graded = Graded(problem, trajectory, grader.grade(trajectory.answer, problem.answer))
-            verdict = judge(settings.filters, graded)
-            notes = {**records.annotations(graded), "verdict": {"keep": verdict.keep, "reason": verdict.reason}}
             if trajectory.address.key not in there:
-                store.append(trajectory, notes)
+                store.append(trajectory, records.annotations(graded))
                 line.advance(1)
 
         setting = shop.setting(
@@ -83,35 +80,9 @@ def run(
             teacher.crowd.roll(missing, setting, on_finished=note)
         store.sync()
         shop.close_engine(teacher.engine)
-        funnel = count(store, {name: solution.flaw for name, solution in solutions.items()})
-        funnel |= cost(store, settings.teacher)
-    atomic.write_json(folder.path / "funnel.json", funnel)
-    return funnel
-
-
-def count(store: Store, flaws: Mapping[str, str]) -> dict[str, Any]:
-    """The funnel, from the records; `lucky` are kept programs that carry a flaw of the teacher."""
-    dropped: Counter[str] = Counter()
-    by_source: dict[str, Counter[str]] = defaultdict(Counter)
-    problems = set()
-    for record in store.records():
-        problem_id = record.trajectory.address.problem
-        problems.add(problem_id)
-        tally = by_source[record.annotations.get("tags", {}).get("family", "all")]
-        tally["sampled"] += 1
-        if record.annotations["verdict"]["keep"]:
-            tally["kept"] += 1
-            tally["lucky"] += bool(flaws.get(problem_id))
-        else:
-            dropped[record.annotations["verdict"]["reason"]] += 1
-    return {
-        "problems": len(problems),
-        "sampled": sum(tally["sampled"] for tally in by_source.values()),
-        "dropped": dict(dropped.most_common()),
-        "kept": sum(tally["kept"] for tally in by_source.values()),
-        "lucky": sum(tally["lucky"] for tally in by_source.values()),
-        "by_source": {name: dict(tally) for name, tally in sorted(by_source.items())},
-    }
+        charged = cost(store, settings.teacher)
+    flaws = {name: solution.flaw for name, solution in solutions.items()}
+    return sieve.run(settings, folder=folder.path, shop=shop, progress=progress, flaws=flaws, more=charged)
 
 
 def cost(store: Store, teacher: Kind) -> dict[str, Any]:
@@ -162,15 +133,3 @@ def teacher_script(solutions: Mapping[str, WorkedSolution], format: Format) -> S
         return turns[min(done, len(turns) - 1)]
 
     return say
-
-
-def kept(folder: Path) -> list[Trajectory]:
-    """The trajectories that a distillation kept, in the order of their addresses.
-
-    Raises:
-        DataError: there is no distillation in the folder.
-    """
-    if not (folder / LOG).is_file():
-        raise DataError(f"{folder}: no distillation there (no {LOG}); name the folder that thincode distill wrote")
-    found = [record.trajectory for record in read(folder, ids=False) if record.annotations["verdict"]["keep"]]
-    return sorted(found, key=lambda trajectory: trajectory.address)

@@ -91,6 +91,9 @@ class DistillSettings:
     budget: Budget = field(default_factory=Budget)
     sampling: Sampling = field(default_factory=Sampling)
     filters: tuple[Filter, ...] = field(default_factory=_filters)
+    student: str | None = None
+    """The model that will learn, a folder or a hub id: plans and lengths are counted in its tokens. Without it records of text
+    are measured in characters, and their length in tokens is not known."""
 
 
 @settings

@@ -18,7 +18,7 @@ from ..trajectory import Trajectory
 from ..trajectory.formats import Format
 from ..trajectory.tokenizer import Tokenizer
 from ..trajectory.tokens import encode, loss_mask
-from . import distill
+from . import sieve
 from .recipe import SftSection
 from .workshop import ShowProgress, Workshop
 
@@ -53,7 +53,7 @@ def run(
     from ..training.batch import Example
     from ..training.on_accelerate.sft import train_sft
 
-    trajectories = distill.kept(data)
+    trajectories = sieve.kept(data)
     if not trajectories:
         raise DataError(f"{data}: the distillation kept no trajectory; see its funnel.json for the reasons")
     base = folder.path / "base"

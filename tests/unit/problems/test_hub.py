@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from thincode.errors import DataError, MissingExtraError, RecipeError
+from thincode.problems.language import is_english
 from thincode.problems.sources import hub
-from thincode.problems.sources._rows import is_english, is_positive_integer
+from thincode.problems.sources._rows import is_positive_integer
 from thincode.problems.sources.hub import DATASETS, Keep, Settings
 
 BOTH = (Keep.ENGLISH, Keep.POSITIVE_INTEGER)

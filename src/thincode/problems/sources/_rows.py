@@ -6,8 +6,6 @@ import math
 import re
 from typing import Any
 
-HAN_AND_KANA = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af]")
-
 
 def field_at(row: Any, path: str) -> Any:
     """The value at a path such as `reward_model.ground_truth` or `prompt.0.content`; None where there is none.
@@ -42,12 +40,3 @@ def answer_text(value: Any) -> str | None:
 def is_positive_integer(answer: str) -> bool:
     """Whether an answer is a positive integer written in digits; thousands may be parted by commas."""
     return re.fullmatch(r"\+?\d{1,3}(,\d{3})+|\+?\d+", answer) is not None and int(answer.replace(",", "")) > 0
-
-
-def is_english(question: str) -> bool:
-    """Whether a question is in English, judged by its letters: no Chinese, Japanese or Korean sign, and at most one
-    in ten letters outside ASCII. Mathematics and names pass; other languages in Latin letters pass too.
-    """
-    letters = [c for c in question if c.isalpha()]
-    outside = sum(not c.isascii() for c in letters)
-    return HAN_AND_KANA.search(question) is None and outside * 10 <= len(letters)

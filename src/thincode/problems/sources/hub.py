@@ -24,7 +24,8 @@ from ... import _jsonl
 from ...errors import DataError, MissingExtraError, RecipeError
 from ...settings import settings
 from .. import Problem
-from ._rows import answer_text, field_at, is_english, is_positive_integer
+from ..language import is_english
+from ._rows import answer_text, field_at, is_positive_integer
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,36 @@
+"""Keep trajectories with enough blocks that differ: repeating a block must not buy the third one of `min_blocks`.
+
+Comments and white space don't count. Two blocks are the same if their sets of token 3-grams are `alike` (Jaccard) or more.
+"""
+
+from __future__ import annotations
+
+import re
+
+from ...settings import Share, settings
+from .. import Graded, Verdict
+from ._shingles import WORD, alike, shingles
+
+_COMMENT = re.compile(r"#.*")
+
+
+@settings
+class Settings:
+    """How many, and how different."""
+
+    n: int = 3
+    """Executed blocks that differ from each other."""
+    alike: Share = 0.9
+
+
+def judge(settings: Settings, graded: Graded) -> Verdict:
+    """Keep if at least `n` blocks differ, each from all before it."""
+    different = []
+    for segment in graded.trajectory.blocks:
+        grams = shingles(WORD.findall(_COMMENT.sub("", segment.content)), n=3)
+        if all(alike(grams, other) < settings.alike for other in different):
+            different.append(grams)
+    enough = len(different) >= settings.n
+    return Verdict(
+        enough, f"{settings.n} different blocks or more" if enough else f"fewer than {settings.n} different blocks"
+    )
