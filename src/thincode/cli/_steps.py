@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -56,13 +57,18 @@ def opened(words: argparse.Namespace, resolved: Resolved[Recipe]) -> Iterator[tu
     if words.resume and words.out is None:
         raise RunFolderError("--resume: which run? Name its folder with --out DIR")
     out = words.out = words.out or Path("runs") / f"{words.verb}-{time.strftime('%Y%m%d-%H%M%S')}"
-    if out.is_dir() and any(out.iterdir()) and not words.resume:
+    if out.is_dir() and any(out.iterdir()) and not words.resume and first_process():
         raise RunFolderError(f"{out}: exists already; go on with --resume, or name another folder with --out")
     from ..runs.pipeline import Pipeline
     from ..runs.workshop import Workshop
 
     with Workshop(resolved.value) as shop:
         yield Pipeline(resolved, out=out, shop=shop, console=console(words)), out
+
+
+def first_process() -> bool:
+    """Whether this is the process that speaks; the others that `accelerate launch` started follow it in silence."""
+    return os.environ.get("RANK", "0") == "0"
 
 
 def console(words: argparse.Namespace) -> Console:
@@ -72,8 +78,9 @@ def console(words: argparse.Namespace) -> Console:
     from ..runlog import Progress
     from ..runs.pipeline import Console
 
-    say = (lambda text: None) if words.quiet else (lambda text: print(text, file=sys.stderr))
-    return Console(progress=partial(Progress, quiet=words.quiet, json=words.json), say=say)
+    quiet = words.quiet or not first_process()
+    say = (lambda text: None) if quiet else (lambda text: print(text, file=sys.stderr))
+    return Console(progress=partial(Progress, quiet=quiet, json=words.json), say=say)
 
 
 def print_result(words: argparse.Namespace, cards: Sequence[Scorecard], out: Path) -> None:

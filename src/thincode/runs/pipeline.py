@@ -23,6 +23,7 @@ from ..grading import records
 from ..runlog import RunFolder
 from ..settings import Resolved
 from ..training import models
+from ..training.on_accelerate import processes
 from ..trajectory.store import Store
 from . import distill, evaluate, rl, sft
 from .evaluate import Subject
@@ -65,6 +66,9 @@ class Pipeline:
         """The folder of the model that SFT makes."""
         section = _section(self.recipe.sft, "sft")
         _require_training("SFT")
+        if processes.rank() > 0:
+            sft.follow(section, shop=self.shop)
+            return folder / "model"
         with self._step(folder) as (run, done):
             if done is None:
                 sft.run(
@@ -196,7 +200,7 @@ def _run_steps(pipeline: Pipeline) -> list[Scorecard]:
     if recipe.distill is not None:
         pipeline.distill(out / "distill")
     if recipe.sft is not None:
-        data = Path(recipe.sft.data) if recipe.sft.data else out / "distill"
+        data = Path(recipe.sft.data) if recipe.sft.data else out / "distill"  # without effect where there is a mix
         folders["sft"] = pipeline.sft(out / "sft", data=data)
         folders["base"] = out / "sft" / "base"
         if recipe.evaluate is not None and recipe.evaluate.base_problems:

@@ -17,8 +17,9 @@ from ..engines import Sampling
 from ..interpreter import Limits
 from ..interpreter.presets import PRESETS
 from ..rollout import Budget, Schedule
-from ..settings import In, Kind, NonNegativeFloat, kind, settings
+from ..settings import In, Kind, NonNegativeFloat, NonNegativeInt, PositiveFloat, kind, settings
 from ..training.curriculum import Stage
+from ..training.lora import LoraSettings
 from ..training.models import ModelSettings
 from ..training.on_accelerate.loop import Head, Tracker
 from ..training.on_accelerate.rl import PolicySettings
@@ -97,17 +98,57 @@ class DistillSettings:
 
 
 @settings
+class DataPart:
+    """One distillation in a mixture."""
+
+    data: str
+    """Its run folder; trajectories are read in the format they were written in."""
+    weight: PositiveFloat = 1.0
+    """How often an epoch has each of its trajectories: 2 twice, 0.5 every other epoch."""
+
+
+@settings
+class SftValidation:
+    """What is measured while training; the model that did best is kept beside the last one, in `best/`."""
+
+    holdout: NonNegativeInt = 0
+    """Kept trajectories that are not trained on; their loss is measured."""
+    problems: Source | None = None
+    """Problems that the model answers; the best model is then the one with the highest accuracy."""
+    budget: Budget = field(default_factory=Budget)
+    sampling: Sampling = field(default_factory=lambda: Sampling(temperature=0.0))
+
+    def check(self) -> Iterator[tuple[str, str]]:
+        """What one field's type can't say."""
+        if not self.holdout and self.problems is None:
+            yield "holdout", "0, and no problems: there is nothing to measure; set one of them"
+
+
+@settings
 class SftSection:
     """Next-token training on the trajectories that distillation kept."""
 
     model: ModelSettings = field(default_factory=ModelSettings)
     data: str | None = None
     """A distillation's run folder; None takes the one of this run."""
+    mix: tuple[DataPart, ...] = ()
+    """Several distillations, in place of `data`: other formats, other teachers."""
+    lora: LoraSettings | None = None
+    """Train low-rank additions only; None trains all weights."""
+    validation: SftValidation | None = None
+    """Measured every `train.validate_every` steps."""
     tokenizer_size: int = 512
     """Vocabulary of the tokenizer trained for a model built from scratch; a loaded model brings its own."""
     train_outputs: bool = False
     """Also train the interpreter's tokens (ThinC's m=1)."""
     train: SftSettings = field(default_factory=SftSettings)
+
+    def check(self) -> Iterator[tuple[str, str]]:
+        """What one field's type can't say."""
+        if self.data is not None and self.mix:
+            yield "mix", "data is set too; list that folder in mix, or leave one of them out"
+        if (self.validation is None) != (self.train.validate_every is None):
+            yield "validation", "goes with train.validate_every: set both or neither"
 
 
 @settings

@@ -138,36 +138,66 @@ class Example:
     """Tokens to train, as `trajectory.tokens.loss_mask` gives them."""
 
 
+@dataclass(frozen=True)
+class BatchSize:
+    """When a batch is full: at so many tokens (prompts and outputs counted), or at so many examples."""
+
+    tokens: int | None = None
+    examples: int | None = None
+
+    def holds(self, examples: int, tokens: int) -> bool:
+        """Whether a batch may have so many."""
+        if self.examples is not None:
+            return examples <= self.examples
+        return self.tokens is None or tokens <= self.tokens
+
+    def times(self, factor: int) -> BatchSize:
+        """So many batches in one."""
+        return BatchSize(*(None if size is None else size * factor for size in (self.tokens, self.examples)))
+
+
 def epoch_batches(
-    lengths: Sequence[int], *, batch_tokens: int, seed: int, epoch: int, alike: int = 1
+    lengths: Sequence[int],
+    *,
+    size: BatchSize,
+    seed: int,
+    epoch: int,
+    alike: int = 1,
+    weights: Sequence[float] | None = None,
 ) -> list[list[int]]:
     """One epoch as batches of example indices, in an order drawn from (`seed`, `epoch`).
 
-    A batch holds as many examples as fit in `batch_tokens` (prompts and outputs counted), and at least one.
+    A batch holds at least one example, and as many as `size` allows.
 
     Args:
         lengths: tokens of each example.
-        batch_tokens: budget of a batch.
+        size: of a batch.
         seed: of the order.
         epoch: counted from 0.
         alike: examples of so many batches are sorted by length before they are cut into batches, and the batches
             shuffled: less padding, batches less mixed. 1 sorts nothing.
+        weights: how often an epoch has each example; 0.5 stands for every other epoch, on average. None: each once.
     """
     rng = np.random.default_rng([seed, epoch])
-    order = rng.permutation(len(lengths)).tolist()
+    if weights is None:
+        order = rng.permutation(len(lengths)).tolist()
+    else:
+        share = np.asarray(weights, dtype=np.float64)
+        times = (share + rng.random(len(lengths))).astype(np.int64)  # the fraction is drawn
+        order = rng.permutation(np.repeat(np.arange(len(lengths)), times)).tolist()
     if alike == 1:
-        return _cut(order, lengths, budget=batch_tokens)
-    pools = _cut(order, lengths, budget=alike * batch_tokens)
+        return _cut(order, lengths, size)
+    pools = _cut(order, lengths, size.times(alike))
     order = [index for pool in pools for index in sorted(pool, key=lambda index: lengths[index])]
-    batches = _cut(order, lengths, budget=batch_tokens)
+    batches = _cut(order, lengths, size)
     return [batches[number] for number in rng.permutation(len(batches)).tolist()]
 
 
-def _cut(order: Sequence[int], lengths: Sequence[int], *, budget: int) -> list[list[int]]:
+def _cut(order: Sequence[int], lengths: Sequence[int], size: BatchSize) -> list[list[int]]:
     parts: list[list[int]] = []
     tokens = 0
     for index in order:
-        if not parts or tokens + lengths[index] > budget:
+        if not parts or not size.holds(len(parts[-1]) + 1, tokens + lengths[index]):
             parts.append([])
             tokens = 0
         parts[-1].append(index)
@@ -178,18 +208,19 @@ def _cut(order: Sequence[int], lengths: Sequence[int], *, budget: int) -> list[l
 def supervised_batches(
     lengths: Sequence[int],
     *,
-    batch_tokens: int,
+    size: BatchSize,
     seed: int,
     epochs: int | None,
     max_steps: int | None = None,
     max_tokens: int | None = None,
     alike: int = 1,
+    weights: Sequence[float] | None = None,
 ) -> list[list[int]]:
     """All batches of a run, in order; it ends at whichever of the three limits comes first (one must be given)."""
     batches: list[list[int]] = []
     tokens = epoch = 0
     while lengths and (epochs is None or epoch < epochs):
-        for batch in epoch_batches(lengths, batch_tokens=batch_tokens, seed=seed, epoch=epoch, alike=alike):
+        for batch in epoch_batches(lengths, size=size, seed=seed, epoch=epoch, alike=alike, weights=weights):
             if (max_steps is not None and len(batches) >= max_steps) or (
                 max_tokens is not None and tokens >= max_tokens
             ):

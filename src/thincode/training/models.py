@@ -119,6 +119,25 @@ def load(path: str, *, dtype: str = "float32") -> nn.Module:
     return model
 
 
+def check_fits(model: Any, tokenizer: Tokenizer, folder: Path) -> None:
+    """Refuse a tokenizer that is not the model's own.
+
+    Raises:
+        ModelError: it has ids the model has no embedding for, or no chat template to ask a question in.
+    """
+    rows = model.get_input_embeddings().weight.shape[0]
+    if tokenizer.vocab_size > rows:
+        raise ModelError(
+            f"{folder}: tokenizer.json has {tokenizer.vocab_size} ids, the model {rows} embeddings, so they don't belong "
+            "together; copy tokenizer.json and tokenizer_config.json from the model's own folder"
+        )
+    if not tokenizer.has_template:
+        raise ModelError(
+            f"{folder}: no chat template (chat_template.jinja, or chat_template in tokenizer_config.json), so no question "
+            "could be put; copy it from the instruct version of this model"
+        )
+
+
 def _check_folder(folder: Path) -> None:
     adapter = (folder / "adapter_config.json").exists()
     if not (folder / "config.json").exists() and not adapter:

@@ -207,6 +207,11 @@ class Tokenizer:
         names = {**self._names, **(options or {})}
         return _chat.render(self._compiled, messages, continue_final=continue_final, names=names)
 
+    @property
+    def has_template(self) -> bool:
+        """Whether `render_chat` can render."""
+        return self._compiled is not None
+
     def neutralize(self, text: str) -> str:
         """The text with a space inside whatever this model would read as a special token; doing it twice changes nothing.
 

@@ -149,10 +149,10 @@ def test_the_doctor_speaks_to_people_and_programs(say: Said) -> None:
 def test_a_distillation_says_what_was_dropped_and_why(say: Said, tmp_path: Path) -> None:
     code, out, _ = say("distill", "tiny/micro", "--out", tmp_path / "d", "--quiet", *SMALL)
     assert code == 0
-    first, *reasons = out.splitlines()
-    sampled, kept = int(first.split()[0]), int(first.split()[2])
-    assert sampled == 60
-    assert sampled - kept == sum(int(line.split()[0]) for line in reasons) > 0
+    counts = {line.split("  ")[-1]: int(line.split()[0]) for line in out.split("\n\n")[0].splitlines()}
+    sampled, kept = counts.pop("trajectories sampled"), counts.pop("kept")
+    assert sampled == counts.pop("problems") == 60
+    assert kept - sampled == sum(counts.values()) < 0
     code, out, _ = say("distill", "tiny/micro", "--out", tmp_path / "d", "--quiet", "--json", "--resume", *SMALL)
     assert json.loads(out)["kept"] == kept
 

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from thincode.training import Row
 from thincode.training.batch import (
+    BatchSize,
     Example,
     Layout,
     collate,
@@ -82,19 +83,19 @@ def test_an_empty_share_still_has_one_position_of_weight_zero(rows: list[Row], l
 @settings(deadline=None)
 @given(lengths=st.lists(st.integers(1, 50), min_size=1, max_size=60), seed=st.integers(0, 9), epoch=st.integers(0, 3))
 def test_an_epoch_has_each_example_once_inside_the_budget(lengths: list[int], seed: int, epoch: int) -> None:
-    batches = epoch_batches(lengths, batch_tokens=64, seed=seed, epoch=epoch)
+    batches = epoch_batches(lengths, size=BatchSize(64), seed=seed, epoch=epoch)
     assert sorted(index for batch in batches for index in batch) == list(range(len(lengths)))
     assert all(len(batch) == 1 or sum(lengths[index] for index in batch) <= 64 for batch in batches)
-    assert batches == epoch_batches(lengths, batch_tokens=64, seed=seed, epoch=epoch)
+    assert batches == epoch_batches(lengths, size=BatchSize(64), seed=seed, epoch=epoch)
 
 
 def test_examples_of_like_length_share_a_batch_when_asked() -> None:
     lengths = np.random.default_rng(0).integers(60, 150, 400).tolist()
 
     def padding(alike: int) -> float:
-        batches = epoch_batches(lengths, batch_tokens=1024, seed=0, epoch=0, alike=alike)
+        batches = epoch_batches(lengths, size=BatchSize(1024), seed=0, epoch=0, alike=alike)
         assert sorted(index for batch in batches for index in batch) == list(range(400))
-        assert batches == epoch_batches(lengths, batch_tokens=1024, seed=0, epoch=0, alike=alike)
+        assert batches == epoch_batches(lengths, size=BatchSize(1024), seed=0, epoch=0, alike=alike)
         padded = sum(len(batch) * max(lengths[index] for index in batch) for batch in batches)
         return padded / sum(lengths)
 
@@ -102,10 +103,27 @@ def test_examples_of_like_length_share_a_batch_when_asked() -> None:
     assert padding(8) < 1.15
 
 
+def test_a_batch_can_be_so_many_examples() -> None:
+    batches = epoch_batches([4] * 10, size=BatchSize(examples=4), seed=0, epoch=0)
+    assert [len(batch) for batch in batches] == [4, 4, 2]
+
+
+def test_weights_say_how_often_an_epoch_has_an_example() -> None:
+    weights = [2.0, 1.0, 0.5, 0.0]
+    counts = np.zeros(4)
+    for epoch in range(200):
+        batches = epoch_batches([1] * 4, size=BatchSize(examples=3), seed=0, epoch=epoch, weights=weights)
+        drawn = np.bincount([index for batch in batches for index in batch], minlength=4)
+        assert (drawn[0], drawn[1], drawn[3]) == (2, 1, 0)
+        assert drawn[2] <= 1
+        counts += drawn
+    assert 70 < counts[2] < 130
+
+
 def test_epochs_differ_in_order() -> None:
     lengths = [4] * 30
-    assert epoch_batches(lengths, batch_tokens=8, seed=0, epoch=0) != epoch_batches(
-        lengths, batch_tokens=8, seed=0, epoch=1
+    assert epoch_batches(lengths, size=BatchSize(8), seed=0, epoch=0) != epoch_batches(
+        lengths, size=BatchSize(8), seed=0, epoch=1
     )
 
 
@@ -120,7 +138,7 @@ def test_epochs_differ_in_order() -> None:
     ],
 )
 def test_training_ends_at_the_first_limit(limits: dict[str, int | None], steps: int) -> None:
-    assert len(supervised_batches([4] * 10, batch_tokens=8, seed=0, **limits)) == steps  # type: ignore[arg-type]
+    assert len(supervised_batches([4] * 10, size=BatchSize(8), seed=0, **limits)) == steps  # type: ignore[arg-type]
 
 
 def test_supervised_tokens_weigh_the_same_in_their_batch() -> None:

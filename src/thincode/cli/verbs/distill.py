@@ -14,14 +14,15 @@ def run(words: argparse.Namespace) -> int:
     resolved = load(words)
     if words.plan:
         return print_plan(words, resolved)
+    from ...runs.sieve import lines
+
     with opened(words, resolved) as (work, out):
         funnel = work.distill(out)
     if words.json:
         print(json.dumps(funnel))
         return 0
-    print(f"{funnel['sampled']} sampled, {funnel['kept']} kept in {out}")
-    for reason, count in funnel["dropped"].items():
-        print(f"  {count:>7}  {reason}")
+    print("\n".join(lines(funnel)))
+    print(f"\n{out}")
     return 0
 
 

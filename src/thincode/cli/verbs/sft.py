@@ -6,7 +6,7 @@ import argparse
 import json
 from pathlib import Path
 
-from .._steps import USAGE, add_recipe, load, opened, print_line, print_plan
+from .._steps import USAGE, add_recipe, first_process, load, opened, print_line, print_plan
 from .._verb import Verb
 
 
@@ -26,12 +26,13 @@ def run(words: argparse.Namespace) -> int:
         return print_plan(words, resolved)
     from ...errors import RecipeError
 
-    data = resolved.value.sft.data if resolved.value.sft else None
-    if data is None:
-        raise RecipeError("sft.data: name the run folder of a distillation with --data DIR")
+    section = resolved.value.sft
+    if section is not None and section.data is None and not section.mix:
+        raise RecipeError("sft.data: name the run folder of a distillation with --data DIR, or several with sft.mix")
     with opened(words, resolved) as (work, out):
-        model = work.sft(out, data=Path(data))
-    print_line(words, f"model: {model}", model=str(model))
+        model = work.sft(out, data=Path(section.data if section and section.data else ""))
+    if first_process():
+        print_line(words, f"model: {model}", model=str(model))
     return 0
 
 

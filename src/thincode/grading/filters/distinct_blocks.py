@@ -6,10 +6,15 @@ Comments and white space don't count. Two blocks are the same if their sets of t
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
 from ...settings import Share, settings
 from .. import Graded, Verdict
 from ._shingles import WORD, alike, shingles
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 _COMMENT = re.compile(r"#.*")
 
@@ -25,7 +30,7 @@ class Settings:
 
 def judge(settings: Settings, graded: Graded) -> Verdict:
     """Keep if at least `n` blocks differ, each from all before it."""
-    different = []
+    different: list[NDArray[np.uint64]] = []
     for segment in graded.trajectory.blocks:
         grams = shingles(WORD.findall(_COMMENT.sub("", segment.content)), n=3)
         if all(alike(grams, other) < settings.alike for other in different):

@@ -133,9 +133,7 @@ def train(
     from ._trainer import UpdateTrainer
 
     if resume_from is not None and resume_from.finished:
-        from ..models import load
-
-        model.load_state_dict(load(str(resume_from.path)).state_dict())
+        _take_weights(model, resume_from.path)
         return
     writing = folder / checkpoint.WRITING
     shutil.rmtree(writing, ignore_errors=True)
@@ -156,6 +154,15 @@ def train(
     finally:
         trainer.close()
         shutil.rmtree(writing, ignore_errors=True)
+
+
+def _take_weights(model: nn.Module, folder: Path) -> None:
+    from .. import lora, models
+
+    if lora.is_lora(model):
+        lora.restore(model, folder)
+    else:
+        model.load_state_dict(models.load(str(folder)).state_dict())
 
 
 def close(updates: Iterator[Update]) -> None:

@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...errors import DataError, RecipeError
-from ...settings import settings
+from ...settings import PositiveInt, settings
 from .. import Update
 from ..algorithms import Loss
-from ..batch import Example, supervised_batches, supervised_updates
+from ..batch import BatchSize, Example, Layout, collate, plan, supervised_batches, supervised_updates
 from ..checkpoint import Checkpoint
 from .loop import LoopSettings, Source, train
+from .processes import agree
 
 if TYPE_CHECKING:
     import torch
@@ -31,15 +32,17 @@ class SftSettings(LoopSettings):
     max_steps: int | None = None
     max_tokens: int | None = None
     """The run ends at whichever of the three comes first."""
-    batch_tokens: int = 1_024
+    batch_tokens: PositiveInt = 1_024
     """Tokens of one update, prompts and outputs counted."""
+    batch_examples: PositiveInt | None = None
+    """Examples of one update, whatever their length, in place of `batch_tokens`."""
     alike: int = 1
     """Examples of so many batches are sorted by length among themselves: 8 saves a sixth of the time where rows are
     padded, 1 leaves batches fully mixed."""
     context_tokens: int = 32_768
     """Longer examples are left out and counted, never cut."""
-    validate_every: int | None = None
-    """Steps between validations."""
+    validate_every: PositiveInt | None = None
+    """Steps between validations; one also follows the last step."""
     checkpoint_every: int = 200
     log_every: int = 10
 
@@ -67,6 +70,7 @@ def train_sft(
     folder: Path,
     resume_from: Checkpoint | None,
     on_log: Callable[[dict[str, float]], None],
+    weights: Sequence[float] | None = None,
     on_begin: Callable[[int], None] | None = None,
     on_validate: Callable[[int], None] | None = None,
     state: Callable[[], Mapping[str, Any]] = dict,
@@ -82,6 +86,7 @@ def train_sft(
         folder: the run's `checkpoint/`.
         resume_from: from `checkpoint.latest`; the run goes on as if it had not been interrupted.
         on_log: gets `step`, `loss`, `grad_norm`, `learning_rate`, `tokens` every `log_every` updates.
+        weights: how often an epoch has each example; None: each once.
         on_begin: told how many steps the run has.
         on_validate: called with the number of steps done, every `validate_every` steps and after the last one.
         state: what a checkpoint shall remember.
@@ -92,16 +97,17 @@ def train_sft(
         RecipeError: no limit is set.
         UserError: loss or gradient is not finite.
     """
-    fitting = [example for example in examples if len(example.ids) <= settings.context_tokens]
-    kept = [example for example in fitting if example.mask[1:].any()]
-    too_long = len(examples) - len(fitting)
-    batches = _batches(kept, settings, seed=seed, given=len(examples), too_long=too_long)
+    fitting = [index for index, example in enumerate(examples) if len(example.ids) <= settings.context_tokens]
+    trained = [index for index in fitting if examples[index].mask[1:].any()]
+    kept, too_long = [examples[index] for index in trained], len(examples) - len(fitting)
+    shares = None if weights is None else [weights[index] for index in trained]
+    batches = _batches(kept, settings, seed=seed, given=len(examples), too_long=too_long, weights=shares)
     if on_begin is not None:
         on_begin(len(batches))
     updates = partial(_updates, kept, batches, settings.validate_every, on_validate)
     train(
         model,
-        source=Source(updates=updates, total=len(batches), state=state, on_update=on_log),
+        source=Source(updates=updates, total=agree(len(batches)), state=state, on_update=on_log),
         loss=lambda update: likelihood,
         settings=settings,
         temperature=1.0,
@@ -110,13 +116,46 @@ def train_sft(
         folder=folder,
         resume_from=resume_from,
     )
-    return SftResult(
-        examples=len(kept),
-        too_long=too_long,
-        nothing_to_train=len(fitting) - len(kept),
-        steps=len(batches),
-        tokens=sum(len(kept[index].ids) for batch in batches for index in batch),
+    tokens = sum(len(kept[index].ids) for batch in batches for index in batch)
+    return SftResult(len(kept), too_long, len(fitting) - len(kept), steps=len(batches), tokens=tokens)
+
+
+def follow_sft(
+    model: nn.Module, *, settings: SftSettings, seed: int, folder: Path, resume_from: Checkpoint | None
+) -> None:
+    """Take part, in another process, in the `train_sft` of the first one: updates and the end come from there."""
+    train(
+        model,
+        source=Source(updates=lambda first: iter(()), total=agree(None), state=dict, on_update=lambda record: None),
+        loss=lambda update: likelihood,
+        settings=settings,
+        temperature=1.0,
+        seed=seed,
+        tokenizer=None,
+        folder=folder,
+        resume_from=resume_from,
     )
+
+
+def mean_loss(model: Any, examples: Sequence[Example], *, settings: SftSettings) -> float:
+    """− mean log π over the trained tokens of all examples, without dropout; the model's mode is left as it was."""
+    import torch
+
+    from ..logprobs import trained_logprobs
+
+    rows = [row for update in supervised_updates(examples, [range(len(examples))], first_step=0) for row in update.rows]
+    lengths = [len(row.ids) for row in rows]
+    (batches,) = plan(lengths, micro_tokens=settings.micro_tokens, ranks=1, layout=Layout.PADDED)
+    training, device = model.training, next(model.parameters()).device
+    model.eval()
+    total = 0.0
+    with torch.no_grad():
+        for indices in batches:
+            micro = collate([rows[index] for index in indices], layout=Layout.PADDED)
+            logprob_K = trained_logprobs(model, micro, temperature=1.0, device=device)
+            total -= float((torch.from_numpy(micro.weight_K).to(device) * logprob_K).sum())
+    model.train(training)
+    return total
 
 
 def _updates(
@@ -138,7 +177,13 @@ def _updates(
 
 
 def _batches(
-    kept: Sequence[Example], settings: SftSettings, *, seed: int, given: int, too_long: int
+    kept: Sequence[Example],
+    settings: SftSettings,
+    *,
+    seed: int,
+    given: int,
+    too_long: int,
+    weights: Sequence[float] | None,
 ) -> list[list[int]]:
     if settings.epochs is None and settings.max_steps is None and settings.max_tokens is None:
         raise RecipeError("sft: set one of epochs, max_steps and max_tokens; without any the training never ends")
@@ -149,13 +194,21 @@ def _batches(
         )
     return supervised_batches(
         [len(example.ids) for example in kept],
-        batch_tokens=settings.batch_tokens,
+        size=batch_size(settings),
         seed=seed,
         epochs=settings.epochs,
         max_steps=settings.max_steps,
         max_tokens=settings.max_tokens,
         alike=settings.alike,
+        weights=weights,
     )
+
+
+def batch_size(settings: SftSettings) -> BatchSize:
+    """What fills a batch."""
+    if settings.batch_examples is not None:
+        return BatchSize(examples=settings.batch_examples)
+    return BatchSize(tokens=settings.batch_tokens)
 
 
 def likelihood(
