@@ -23,7 +23,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from thincode.evaluation.scorecard import compare, text
+from thincode.evaluation.paired import compare
+from thincode.evaluation.tables import text
 from thincode.grading import Graded
 from thincode.grading.records import graded_from_record
 from thincode.trajectory.store import read as read_records

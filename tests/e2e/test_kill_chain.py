@@ -49,7 +49,13 @@ ANYWHERE = 10
 """Kills of the chain that looks at nothing but the clock."""
 
 
-def chain(words: Sequence[str], moments: Sequence[tuple[int, Moment]], *, out: Path, seed: int) -> int:
+TWENTY = [(KILL, Moment(f"checkpoint/step-{number:06d}", within_s=1.5)) for number in range(1, 21)]
+"""In RL alone: somewhere in the step behind each checkpoint, in its rollouts, its updates, its checkpoint, or between stages."""
+
+
+def chain(
+    words: Sequence[str], moments: Sequence[tuple[int, Moment]], *, out: Path, seed: int, verb: str = "run"
+) -> int:
     """Stopped again and again, each time in the run that was resumed from the stop before; then to the end.
 
     Returns:
@@ -60,7 +66,7 @@ def chain(words: Sequence[str], moments: Sequence[tuple[int, Moment]], *, out: P
     for number, (sign, moment) in enumerate(moments):
         resume = ["--resume"] if number else []
         ended = stop(
-            ["run", *words, "--quiet", "--out", str(out), *resume],
+            [verb, *words, "--quiet", "--out", str(out), *resume],
             out=out,
             moment=moment,
             random=random,
@@ -73,11 +79,11 @@ def chain(words: Sequence[str], moments: Sequence[tuple[int, Moment]], *, out: P
             continue  # it was over, or all but over: nothing was tried
         hits += 1
         if sign == CTRL_C:
-            said = f"thincode run: stopped; go on with the same command, --out {out} and --resume"
+            said = f"thincode {verb}: stopped; go on with the same command, --out {out} and --resume"
             assert (ended.code, ended.stderr.strip()) == (130, said), place
         else:
             assert (ended.code, ended.stderr) == (-KILL, ""), place
-    last = run("run", *words, "--quiet", "--out", str(out), "--resume")
+    last = run(verb, *words, "--quiet", "--out", str(out), "--resume")
     assert last.returncode == 0, last.stderr
     return hits
 
@@ -113,6 +119,18 @@ def test_many_stops_in_every_step_change_nothing(tmp_path: Path) -> None:
     assert run("run", *WHOLE, "--quiet", "--out", str(whole)).returncode == 0
     assert chain(WHOLE, LONG, out=tmp_path / "stopped", seed=1) == len(LONG)
     assert_as_if_nothing_had_happened(whole, tmp_path / "stopped")
+
+
+@pytest.mark.slow
+def test_twenty_kills_in_rl_reach_the_same_weights_bit_by_bit(small_run: Path, tmp_path: Path) -> None:
+    budget = "context_tokens: 200, calls: 4"
+    second, third = f"steps: 7, {budget}, filter: {{measure: last_epoch}}", f"steps: 7, {budget}, optimizer: reset"
+    stages = f"[{{steps: 8, {budget}}}, {{{second}}}, {{{third}}}]"
+    words = [*SMALL, f"rl.stages={stages}", "rl.policy.checkpoint_every=1", "--model", str(small_run / "sft" / "model")]
+    whole = tmp_path / "whole"
+    assert run("rl", *words, "--quiet", "--out", str(whole)).returncode == 0
+    assert chain(words, TWENTY, out=tmp_path / "killed", seed=4, verb="rl") >= 19
+    assert_as_if_nothing_had_happened(whole, tmp_path / "killed")
 
 
 @pytest.mark.slow
