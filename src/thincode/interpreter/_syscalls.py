@@ -26,7 +26,7 @@ tgkill 234 131; pidfd_open 434 434; pidfd_send_signal 424 424;
 clock_gettime 228 113; clock_getres 229 114; clock_nanosleep 230 115; nanosleep 35 101; gettimeofday 96 169;
 time 201 -; times 100 153; alarm 37 -; getitimer 36 102; setitimer 38 103; timer_create 222 107;
 timer_settime 223 110; timer_gettime 224 108; timer_getoverrun 225 109; timer_delete 226 111;
-fork 57 -; vfork 58 -; clone 56 220; clone3 435 -; exit 60 93; exit_group 231 94; wait4 61 260; waitid 247 95;
+fork 57 -; vfork 58 -; clone 56 220; clone3 435 435; exit 60 93; exit_group 231 94; wait4 61 260; waitid 247 95;
 getpid 39 172; getppid 110 173; gettid 186 178; getpgrp 111 -; getpgid 121 155; getsid 124 156; setsid 112 157;
 setpgid 109 154; getuid 102 174; geteuid 107 175; getgid 104 176; getegid 108 177; getresuid 118 148;
 getresgid 120 150; getgroups 115 158; capget 125 90; set_tid_address 218 96; set_robust_list 273 99;
