@@ -111,6 +111,22 @@ def size_of(out: Path) -> int:
     return log.stat().st_size if log.exists() else 0
 
 
+def test_ctrl_c_hangs_up_and_says_how_to_go_on(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    with OpenAIServer(key=KEY, tick_s=0.05) as server:
+        ended = stop(
+            [*words(server, tmp_path, 60), "--quiet", "--out", str(out)],
+            out=out,
+            moment=Moment("trajectories.jsonl", at_least=1, within_s=0.2),
+            random=Random(1),
+            with_signal=signal.SIGINT,
+            log=tmp_path / "log",
+        )
+    assert (ended.code, ended.hit, ended.left_over) == (130, True, [])
+    said = f"thincode distill: stopped; go on with the same command, --out {out} and --resume"
+    assert ended.stderr.strip() == said
+
+
 def test_failing_servers_and_killed_runs_lose_nothing_and_double_nothing(tmp_path: Path) -> None:
     chain(tmp_path, count=60, kills=2, within_s=0.1)
 

@@ -60,10 +60,13 @@ class Workshop:
         self.interpreter: Interpreter = open_interpreter(backend, limits=limits, preset=recipe.interpreter.preset)
         self.loop = self._stack.enter_context(LoopThread())
         self._stack.callback(lambda: self.loop.call(self.interpreter.close()))
+        self._engines: list[Engine] = []
+        self._stack.callback(self._close_engines)
         _set_threads(recipe.threads)
 
     def crowd(self, engine: Engine) -> Crowd:
         """A crowd that speaks through `engine`; the engine is closed with the workshop."""
+        self._engines.append(engine)
         live = min(self.recipe.live, engine.most_at_once or self.recipe.live)
         return Crowd(loop=self.loop, engine=engine, schedule=self.recipe.schedule, live=live, lost=self.lost)
 
@@ -91,7 +94,13 @@ class Workshop:
 
     def close_engine(self, engine: Engine) -> None:
         """Free an engine."""
+        self._engines = [other for other in self._engines if other is not engine]
         self.loop.call(engine.close())
+
+    def _close_engines(self) -> None:
+        """What an interrupt or an error left open."""
+        for engine in list(self._engines):
+            self.close_engine(engine)
 
     def close(self) -> None:
         """End all sessions and the event loop."""
