@@ -53,11 +53,12 @@ def rambler(asked: str) -> str:
     return " ".join(f"word{number}" for number in range(500))
 
 
-def ids_of(prompt: Sequence[int], *, seed: int, most: int, vocabulary: int = 97) -> list[int]:
+def ids_of(prompt: Sequence[int], *, seed: int, most: int, vocabulary: int) -> list[int]:
     """Ids that depend on everything before them, and on the seed."""
     ids = list(prompt)
     for _ in range(most):
-        ids.append(hashlib.blake2b(repr((ids, seed)).encode(), digest_size=4).digest()[0] % vocabulary)
+        digest = hashlib.blake2b(repr((ids, seed)).encode(), digest_size=4).digest()
+        ids.append(int.from_bytes(digest, "big") % vocabulary)
     return ids[len(prompt) :]
 
 
@@ -83,10 +84,12 @@ class OpenAIServer:
     """Runs in a thread of its own between `with` and its end."""
 
     speak: Callable[[str], str] = teacher
-    can: frozenset[str] = frozenset({"completions", "continue", "ids"})
+    can: frozenset[str] = frozenset({"completions", "continue", "ids", "processed"})
     """What it can do beside plain chat."""
     key: str | None = None
     model: str = "teacher-1"
+    vocabulary: int = 97
+    """Token ids it says are below."""
     faults: Faults = never
     thought: str = ""
     """Stands before each answer, as a thinking model's text does."""
@@ -98,6 +101,8 @@ class OpenAIServer:
     piece_chars: int = 12
     asked: list[dict[str, Any]] = field(default_factory=list)
     """Bodies of the generation requests, in order."""
+    orders: list[str] = field(default_factory=list)
+    """What it was told to do (read its weights again, forget its cache)."""
     abandoned: int = 0
     """Streams that the client hung up on."""
 
@@ -128,6 +133,9 @@ class OpenAIServer:
         app.router.add_post("/v1/chat/completions", self._chat)
         if "completions" in self.can:
             app.router.add_post("/v1/completions", self._complete)
+        if "orders" in self.can:
+            app.router.add_post("/collective_rpc", self._order)
+            app.router.add_post("/reset_prefix_cache", self._order)
         self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
         await self._runner.setup()
         site = web.TCPSite(self._runner, "127.0.0.1", 0)
@@ -145,6 +153,10 @@ class OpenAIServer:
 
     async def _models(self, request: web.Request) -> web.StreamResponse:
         return web.json_response({"object": "list", "data": [{"id": self.model, "object": "model"}]})
+
+    async def _order(self, request: web.Request) -> web.StreamResponse:
+        self.orders.append((await request.json()).get("method", request.path))
+        return web.Response()
 
     async def _chat(self, request: web.Request) -> web.StreamResponse:
         body = await request.json()
@@ -197,9 +209,10 @@ class OpenAIServer:
         most = body["max_tokens"]
         if isinstance(prompt, list) and "ids" in self.can:
             seed = body["seed"] if body["temperature"] > 0.01 else -1
-            ids = ids_of(prompt, seed=seed, most=most)
+            ids = ids_of(prompt, seed=seed, most=most, vocabulary=self.vocabulary)
+            worth = 1e4 if "processed" in self.can else 1.0
             return [
-                {"text": f"{one} ", "token_ids": [one], "logprobs": {"token_logprobs": [-math.log1p(one) / 1e4]}}
+                {"text": f"{one} ", "token_ids": [one], "logprobs": {"token_logprobs": [-math.log1p(one) / worth]}}
                 for one in ids
             ], "length"
         text = self.thought + self.speak(str(prompt))

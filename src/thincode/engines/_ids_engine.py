@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ..errors import RecipeError
@@ -52,6 +53,19 @@ class IdsEngine(RemoteEngine):
             )
         # So near to greedy, what the sampler drew had all but certainty; the model itself is hardly ever that sure.
         return {**facts, "logprobs": "processed" if logprobs[0] > -1e-3 else "raw"}
+
+    async def read_weights_again(self) -> None:
+        """Have the server take its weights from its folder anew, and forget what it cached with the old ones.
+
+        Raises:
+            RecipeError: it takes no such orders.
+        """
+        # Orders stand beside /v1.
+        for path, body in (("../collective_rpc", {"method": "reload_weights"}), ("../reset_prefix_cache", {})):
+            try:
+                await self.client.insist(partial(self.client.order, path, body), starting=True)
+            except RecipeError as error:
+                raise RecipeError(f"{error}. RL needs a server that takes orders: VLLM_SERVER_DEV_MODE=1") from None
 
     def request(self, context: Context, *, sampling: Sampling, max_tokens: int, seed: int) -> Request:
         """See `RemoteEngine.request`."""

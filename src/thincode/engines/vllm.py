@@ -2,6 +2,9 @@
 
     vllm serve FOLDER --logprobs-mode processed_logprobs
 
+For RL the server must also take orders (VLLM_SERVER_DEV_MODE=1), and its folder is named in `weights`: each step's weights
+are written there and read again.
+
 `/v1/completions` takes the ids as they are and gives back those it sampled, each with its log-probability: nothing is decoded
 and encoded again. Without `--logprobs-mode processed_logprobs` the log-probabilities are those of temperature 1, whatever the
 temperature; records say which (`logprobs: processed` or `raw`), and an update must not use the latter.
@@ -27,6 +30,8 @@ PLACE = "engine vllm"
 class Settings(Server):
     """Whose ids the server speaks."""
 
+    weights: Path | None = None
+    """The folder that the server serves, as this machine sees it; RL writes the policy there."""
     tokenizer: Path | None = None
     """Folder of the served model's tokenizer; an evaluation's --model DIR serves as well."""
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..settings import Kind, kind
+from ..errors import RecipeError
+from ..settings import Kind
 from ..training import Rollout
 from ..trajectory.tokenizer import Tokenizer
 from .recipe import RlSection
@@ -30,11 +31,23 @@ class Policy:
         self._start = start
         self._reference: Any = None
         self._micro_tokens = section.policy.micro_tokens
-        local = kind("thincode.engines", "local", rows=shop.recipe.live)
-        self.engine: Any = local.module.open(
-            local.settings, tokenizer=self.tokenizer, model=self.model, schedule=shop.recipe.schedule.value
-        )
+        self._loop = shop.loop
+        self._served_from = None if section.engine.name == "local" else _weights_folder(section.engine)
+        self.engine: Any = _open(section.engine, self.model, self.tokenizer, shop)
         self.crowd = shop.crowd(self.engine)
+        if self._served_from is not None:
+            self.publish()
+            _check_logprobs(shop.loop.call(self.engine.prepare()))
+
+    def publish(self) -> None:
+        """Let the engine speak with the weights as they are now."""
+        from ..training import models
+
+        if self._served_from is None:
+            self.engine.weights_changed()
+            return
+        models.save(self.model, self.tokenizer, self._served_from)
+        self._loop.call(self.engine.read_weights_again())
 
     def complete(self, rollouts: list[Rollout], algorithm: Kind, *, heat: float) -> list[Rollout]:
         """Fill in the log-probabilities that the algorithm's loss needs besides the sampler's."""
@@ -55,3 +68,29 @@ class Policy:
         from ..training.logprobs import logprobs
 
         return logprobs(model, rollouts, temperature=heat, micro_tokens=self._micro_tokens)
+
+
+def _open(chosen: Kind, model: Any, tokenizer: Tokenizer, shop: Workshop) -> Any:
+    if chosen.name != "local":
+        return chosen.module.open(chosen.settings, tokenizer=tokenizer)
+    settings = replace(chosen.settings, rows=shop.recipe.live)
+    return chosen.module.open(settings, tokenizer=tokenizer, model=model, schedule=shop.recipe.schedule.value)
+
+
+def _weights_folder(chosen: Kind) -> Path:
+    """Where an engine behind a server has its weights from."""
+    folder: Path | None = getattr(chosen.settings, "weights", None)
+    if folder is None:
+        raise RecipeError(
+            f"rl.engine: {chosen.name!r} can't be used: RL needs token ids with their log-probabilities, and an engine that "
+            "takes new weights; choose local, or vllm with `weights`, the folder that its server serves"
+        )
+    return folder
+
+
+def _check_logprobs(facts: Mapping[str, str]) -> None:
+    if facts.get("logprobs") != "processed":
+        raise RecipeError(
+            "rl.engine: the server gives log-probabilities of temperature 1, not of the distribution it draws from; start it "
+            "with --logprobs-mode processed_logprobs"
+        )

@@ -177,6 +177,8 @@ class RlSection:
 
     model: str | None = None
     """Folder of the model to start from; None takes the one that SFT of this run made."""
+    engine: EngineKind = _kind("thincode.engines", "local")
+    """Who speaks with the policy's weights: `local` in this process, or `vllm` behind a server that takes new ones."""
     problems: Source = _kind("thincode.problems.sources", "drills")
     algorithm: AlgorithmKind = _kind("thincode.training.algorithms", "grpo")
     problems_per_step: Count = 128

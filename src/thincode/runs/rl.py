@@ -199,7 +199,7 @@ class _Loop:
         fresh = self.stage.optimizer is AtStage.RESET and step == self.curriculum.first
         for number, update in enumerate(made):
             yield replace(update, temperature=self.sampling.temperature, fresh_optimizer=fresh and number == 0)
-        self.policy.engine.weights_changed()
+        self.policy.publish()
         figures = self.close_step()
         self.mark = self.state()
         self.shop.lost.check()

@@ -337,6 +337,9 @@ def test_the_ids_engine_needs_a_server_that_gives_ids(tmp_path: Path) -> None:
     with OpenAIServer() as server:
         engine = vllm.open(parse(vllm.Settings, {"base_url": server.url, **named}))
         assert prepared(engine) == {"model": "teacher-1", "logprobs": "processed"}
+    with OpenAIServer(can=frozenset({"completions", "ids"})) as server:
+        engine = vllm.open(parse(vllm.Settings, {"base_url": server.url, **named}))
+        assert prepared(engine) == {"model": "teacher-1", "logprobs": "raw"}
     with OpenAIServer(can=frozenset({"completions"})) as server:
         engine = vllm.open(parse(vllm.Settings, {"base_url": server.url, **named}))
         with pytest.raises(RecipeError, match="gives no token ids; this engine needs vLLM"):
