@@ -23,6 +23,7 @@ NAMES = (
     "compare",
     "scores",
     "report",
+    "view",
     "recipes",
     "interpreter",
     "doctor",

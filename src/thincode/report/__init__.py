@@ -1,18 +1,19 @@
 """What we show. Reads run folders only; imports no torch, no engine, no interpreter.
 
-`build` turns a run folder into one HTML file that opens from disk: no server, no network, no external script or font.
+`build` turns run folders into one HTML file that opens from disk: no server, no network, no external script or font. `view`
+serves the same page over folders that grow.
 The text of trajectories is hostile input; on the page it is data, never markup and never code. What the page does not
 promise: it measures nothing. Every figure on it stands in the run folder.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from ._page import write
 
-__all__ = ["build"]
+__all__ = ["build", "view"]
 
 
 def build(folder: Path | Sequence[Path], out: Path | None = None, *, limit_bytes: int = 45_000_000) -> Path:
@@ -33,3 +34,20 @@ def build(folder: Path | Sequence[Path], out: Path | None = None, *, limit_bytes
     """
     folders = [folder] if isinstance(folder, (str, Path)) else folder
     return write([Path(one) for one in folders], None if out is None else Path(out), limit_bytes=limit_bytes)
+
+
+def view(folders: Sequence[Path], *, host: str, port: int, say: Callable[[str], None]) -> None:
+    """Serve the page of runs, with all of their trajectories, as the folders grow; until the process is interrupted.
+
+    Args:
+        folders: run folders, of which some may have just begun.
+        host: address to listen on; of this machine only unless people ask for another.
+        port: 0 takes any that is free.
+        say: told the page's address when the server listens, and what to be aware of.
+
+    Raises:
+        RunFolderError: a folder is not there, or the address can't be listened on.
+    """
+    from ._server import serve
+
+    serve([Path(folder) for folder in folders], host=host, port=port, say=say)

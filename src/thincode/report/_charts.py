@@ -77,9 +77,9 @@ def compact(value: float) -> str:
     return f"{value:.3g}"
 
 
-def points(value: float) -> str:
-    """A difference of shares, in percentage points."""
-    return f"{100 * value:+.1f}".replace("-", "−") if value else "0"
+def signed(value: float) -> str:
+    """A difference to a tenth."""
+    return f"{value:+.1f}".replace("-", "−") if value else "0"
 
 
 def smooth(values: Sequence[float], window: int) -> list[float]:
@@ -227,22 +227,20 @@ def scatter(
     x_text: Text = compact,
     size: tuple[float, float] = (420, 230),
 ) -> Chart:
-    """One labelled mark a series, joined in order by a faint line."""
+    """One mark a series, joined in order by a faint line."""
     shown = [one for one in _shown(series) if one.marks[0].y is not None]
     items = [
-        item | {"name": one.label, "place": place, "tip": f"{item['tip']} at {x_text(one.marks[0].x)}"}
+        item | {"place": place, "tip": f"{item['tip']} at {x_text(one.marks[0].x)}"}
         for place, one in enumerate(shown)
         for item in [_item(one, one.marks[0], text)]
     ]
-    x = _axis("x", x_label, format=_format([one.marks[0].x for one in shown], x_text), tickCount=5)
+    x = _axis("x", x_label, format=_format([one.marks[0].x for one in shown], x_text), tickCount=5) | {
+        "scale": {"zero": True}
+    }
     y = _axis("y", y_label, format=_format(_ends(shown), text), grid=True, tickCount=5)
     way = {"type": "line", "strokeWidth": 1, "color": "var(--quiet)", "opacity": 0.5}
-    layers = [
-        _layer(items, way, x=x, y=y, order={"field": "place"}),
-        *_dots(items, x, y),
-        _layer(items, SAID | {"dy": -8, "fontWeight": "normal"}, x=x, y=y, text={"field": "name"}),
-    ]
-    return _chart(title, layers, [], size, "chart half")
+    layers = [_layer(items, way, x=x, y=y, order={"field": "place"}), *_dots(items, x, y)]
+    return _chart(title, layers, shown, size, "chart half")
 
 
 # --- parts ------------------------------------------------------------------------------------------------------------
@@ -333,8 +331,8 @@ def _ends(series: Sequence[Series]) -> list[float]:
 
 def _format(values: Sequence[float], text: Text) -> str:
     """How d3 writes round values of an axis."""
-    if text is points:
-        return "+~p"
+    if text is signed:
+        return "+~g"
     if text is percent:
         return ".4~p"
     return "~s" if max(map(abs, values), default=0) >= 10_000 else ",.6~g"

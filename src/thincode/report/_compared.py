@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from ._charts import Mark, Series, compact, intervals, lines, percent, points, scatter
+from ._charts import Mark, Series, compact, intervals, lines, percent, scatter, signed
 from ._figures import Cell, Plot, Section, Table, cell, gain, headline_metric, name_of, styles
 from ._read import Checkpoint, Figure, Run
 
@@ -40,15 +40,20 @@ def categories(run: Run) -> Section | None:
             if len(inside) < 2:
                 continue
             inside.sort(key=lambda f: -(f.value or 0))
-            marks = [Mark(place, f.value, f.low, f.high, f"n = {f.n:,}") for place, f in enumerate(inside)]
+            marks = [_in_points(place, f) for place, f in enumerate(inside)]
             names = [f.group[1].replace("_", " ") for f in inside if f.group]
             title = f"Gain by {tag.replace('_', ' ')}" + (f", {where}" if where else "")
             label = "gain in percentage points, 95% interval"
-            plots.append(Plot(title, intervals(title, names, [Series(tag, marks, BLUE)], x_label=label, text=points)))
+            plots.append(Plot(title, intervals(title, names, [Series(tag, marks, BLUE)], x_label=label, text=signed)))
     if not plots:
         return None
     lead = "Where the gain comes from: the difference on the same problems, inside each group of them."
-    return Section("categories", "Gains by category", lead, plots)
+    return Section("categories", "Categories", lead, plots)
+
+
+def _in_points(place: int, figure: Figure) -> Mark:
+    value, low, high = (None if v is None else 100 * v for v in (figure.value, figure.low, figure.high))
+    return Mark(place, value, low, high, f"n = {figure.n:,}")
 
 
 def by_k(run: Run, pattern: str, x_label: str, *, log2: bool = False) -> list[Plot]:
@@ -131,5 +136,5 @@ def _ratios(pairs: Sequence[tuple[Checkpoint, Figure, Figure]], metric: str, len
         )
         for c, x, y in pairs
     ]
-    head = ["Checkpoint", metric, length[0].upper() + length[1:], "Accuracy ratio", "Length ratio"]
+    head = ["Checkpoint", metric, f"Tokens, {length}", "Accuracy ratio", "Length ratio"]
     return [Table(head, rows, f"Ratios to {first.label}.")]

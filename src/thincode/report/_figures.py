@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from ._charts import Chart, Mark, Series, compact, percent, points
+from ._charts import Chart, Mark, Series, compact, percent, signed
 from ._read import Checkpoint, Figure, Run
 
 
@@ -49,6 +49,8 @@ class Section:
     note: str = ""
     more: Sequence[Plot] = field(default_factory=tuple)
     """Charts that stand folded away."""
+    folded: Sequence[Table] = field(default_factory=tuple)
+    """Tables that do."""
 
 
 GROUPS = (
@@ -99,22 +101,23 @@ def cell(figure: Figure | None, *, count: bool = False) -> Cell:
     small = f"[{said(figure, part='low')}, {said(figure, part='high')}]".replace("%", "") if sure else ""
     if count or figure.value is None:
         small = f"{small} n = {figure.n:,}".strip()
-    unit = f" {figure.unit}" if figure.unit and figure.value is not None else ""
-    return Cell(said(figure) + unit, small, f"n = {figure.n:,}. {figure.note}".strip())
+    return Cell(said(figure), small, f"n = {figure.n:,}. {figure.note}".strip())
 
 
 def gain(figure: Figure) -> Cell:
     """A difference: shares in percentage points."""
 
-    def signed(value: float | None) -> str:
+    def written(value: float | None) -> str:
         if value is None:
             return "undefined"
-        return points(value) if not figure.unit else compact(value)
+        return signed(100 * value) if not figure.unit else compact(value)
 
     sure = figure.low is not None and figure.high is not None
     unit = figure.unit or "points"
     return Cell(
-        f"{signed(figure.value)} {unit}", f"[{signed(figure.low)}, {signed(figure.high)}]" if sure else "", figure.note
+        f"{written(figure.value)} {unit}",
+        f"[{written(figure.low)}, {written(figure.high)}]" if sure else "",
+        figure.note,
     )
 
 
@@ -142,16 +145,21 @@ def headline_metric(run: Run) -> str | None:
     return next(iter([*reversed(averages), *(n for n in ("accuracy", "pass@1") if n in names)]), None)
 
 
-def series_of(run: Run, rows: Sequence[str]) -> list[Series]:
-    """For each checkpoint, the figures named by `rows`, as marks of an `intervals` chart."""
+def series_of(run: Run, rows: Sequence[str], *, of: Sequence[Checkpoint] | None = None) -> list[Series]:
+    """For each checkpoint, or for some of them, the figures named by `rows`, as marks of an `intervals` chart."""
     style = styles(run.checkpoints)
     found = []
-    for checkpoint in run.checkpoints:
+    for checkpoint in run.checkpoints if of is None else of:
         figures = [(place, checkpoint.figures.get(name)) for place, name in enumerate(rows)]
         marks = [Mark(place, f.value, f.low, f.high, f"n = {f.n:,}") for place, f in figures if f]
         if marks:
             found.append(Series(checkpoint.label, marks, style[checkpoint.key]))
     return found
+
+
+def _with_unit(run: Run, name: str) -> str:
+    unit = next((c.figures[name].unit for c in run.checkpoints if name in c.figures), "")
+    return name_of(name) if not unit or unit in name else f"{name_of(name)}, {unit}"
 
 
 def figures_table(run: Run, groups: Iterable[str]) -> Table:
@@ -162,5 +170,5 @@ def figures_table(run: Run, groups: Iterable[str]) -> Table:
     for group in wanted:
         inside = [name for name in names if group_of(name) == group]
         rows += [(group, ())] if inside and len(wanted) > 1 else []
-        rows += [(name_of(name), [cell(c.figures.get(name)) for c in run.checkpoints]) for name in inside]
+        rows += [(_with_unit(run, name), [cell(c.figures.get(name)) for c in run.checkpoints]) for name in inside]
     return Table(["Figure", *(c.label for c in run.checkpoints)], rows)

@@ -66,12 +66,17 @@ def time_split(run: Run) -> Plot | None:
     total = sum(run.timing.values())
     if total <= 0:
         return None
+    steps: dict[str, float] = {}
+    for name, seconds in run.timing.items():
+        step = label(name.partition("/")[0])
+        steps[step] = steps.get(step, 0.0) + seconds
     parts = [
-        Bar(label(name), seconds, f"{duration(seconds)} · {percent(seconds / total)}", number % 6)
-        for number, (name, seconds) in enumerate(run.timing.items())
+        Bar(name, seconds, f"{duration(seconds)} · {percent(seconds / total)}", number % 6)
+        for number, (name, seconds) in enumerate(steps.items())
     ]
-    names = ", ".join(f"{label(name)} {duration(seconds)}" for name, seconds in run.timing.items())
-    caption = f"{duration(total)} in all: {names}."
+    caption = (
+        f"{duration(total)} in all: {', '.join(f'{name} {duration(seconds)}' for name, seconds in steps.items())}."
+    )
     return Plot("Where the time went", split("Where the time went", parts, x_label="seconds"), caption)
 
 
@@ -114,7 +119,8 @@ def scores(run: Run) -> Section | None:
     """Every overall figure of the checkpoints, and the headline by group of problems."""
     if not any(c.figures for c in run.checkpoints):
         return None
-    table = figures_table(run, [*(group for group, _ in GROUPS), "Other"])
+    first, *others = (group for group, _ in GROUPS)
+    table, folded = figures_table(run, [first]), figures_table(run, [*others, "Other"])
     plots = []
     metric = headline_metric(run)
     tags = dict.fromkeys(
@@ -138,22 +144,7 @@ def scores(run: Run) -> Section | None:
         plots.append(Plot(title, intervals(title, rows, ends, x_label=f"{metric}, 95% interval")))
     curve = by_k(run, "pass", "samples k", log2=True)
     note = "Intervals are 95%. Tokens, calls and lines are means of a trajectory. A cell's tooltip has its count and its note."
-    return Section("scores", "Scores", "", [*plots, *curve], [table], note)
-
-
-def _group_section(
-    run: Run, group: str, ident: str, title: str, lead: str, *, beside: str | None = None
-) -> Section | None:
-    names = dict.fromkeys(f.name for c in run.checkpoints for f in c.figures.values() if f.group is None)
-    inside = [name for name in names if group_of(name) == group]
-    shares = [
-        n for n in inside if "/" not in n and all(not c.figures[n].unit for c in run.checkpoints if n in c.figures)
-    ]
-    if not inside:
-        return None
-    rows = [beside, *shares] if beside and shares else shares
-    chart = intervals(title, [name_of(row) for row in rows], series_of(run, rows), x_label="share, 95% interval")
-    return Section(ident, title, lead, [Plot(title, chart)] if rows else [], [figures_table(run, [group])], UNDEFINED)
+    return Section("scores", "Scores", "", [*plots, *curve], [table], note, folded=[folded] if folded.rows else [])
 
 
 def grounding(run: Run) -> Section | None:
@@ -162,13 +153,32 @@ def grounding(run: Run) -> Section | None:
         "The share of answers whose value some output shows. Small integers stand in many outputs by accident: the chance "
         "level, from answers swapped between problems, is what a rate must be read against."
     )
-    return _group_section(run, "Grounding", "grounding", "Grounding", lead)
+    names = dict.fromkeys(f.name for c in run.checkpoints for f in c.figures.values() if f.group is None)
+    inside = [name for name in names if group_of(name) == "Grounding"]
+    if not inside:
+        return None
+    units = {f.name for c in run.checkpoints for f in c.figures.values() if f.unit}
+    rows = [name for name in inside if "/" not in name and name not in units]
+    chart = intervals("Grounding", [name_of(row) for row in rows], series_of(run, rows), x_label="share, 95% interval")
+    plots = [Plot("Answers that an output shows", chart)] if rows else []
+    return Section("grounding", "Grounding", lead, plots, [figures_table(run, ["Grounding"])], UNDEFINED)
 
 
 def causal(run: Run) -> Section | None:
     """What the model does when outputs lie."""
+    metric = headline_metric(run)
+    swapped = [c for c in run.checkpoints if f"swapped/{metric}" in c.figures]
+    if metric is None or not swapped:
+        return None
     lead = "Outputs are replaced by another problem's. A model that thinks in code falls; one that derived in prose does not."
-    return _group_section(run, "Outputs replaced", "causal", "Causal use of outputs", lead, beside=headline_metric(run))
+    rows = {metric: "its own outputs", f"swapped/{metric}": "another problem's"}
+    chart = intervals(
+        lead, list(rows.values()), series_of(run, list(rows), of=swapped), x_label=f"{metric}, 95% interval"
+    )
+    plot = Plot("Accuracy with its own and with another problem's outputs", chart)
+    return Section(
+        "causal", "Causal use", lead, [plot], [], UNDEFINED, folded=[figures_table(run, ["Outputs replaced"])]
+    )
 
 
 def recovery(run: Run) -> Section | None:

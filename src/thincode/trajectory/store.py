@@ -188,6 +188,41 @@ def read(folder: Path | str, *, ids: bool = True) -> Iterator[Record]:
             ) from None
 
 
+def follow(folder: Path | str, *, start: int = 0) -> Iterator[tuple[int, int, Record]]:
+    """The records from a byte of the log on, without their tokens, each with the bytes it begins and ends at.
+
+    A torn last line is left for the next time: another process may be writing it.
+
+    Args:
+        folder: the run folder; without a log there are no records.
+        start: a byte at which a record begins.
+
+    Raises:
+        DataError: a line can't be read (file and byte named).
+        RunFolderError: the records were written by a newer version.
+    """
+    path = Path(folder) / LOG
+    if not path.exists():
+        return
+    with path.open("rb") as file:
+        file.seek(start)
+        for raw in file:
+            end = start + len(raw)
+            if not raw.endswith(b"\n"):
+                return
+            place = f"{path}, byte {start}"
+            try:
+                line = json.loads(raw.decode("utf-8", "surrogatepass"))
+                _check_schema(line, place)
+                record = Record(from_json(line), line.get("annotations", {}))
+            except (KeyError, TypeError, ValueError, AttributeError) as error:
+                raise DataError(
+                    f"{place}: no record of a trajectory ({type(error).__name__}: {error}); restore the file"
+                ) from None
+            yield start, end, record
+            start = end
+
+
 def _lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     """Each line with the byte it starts at."""
     at = 0

@@ -84,7 +84,7 @@ def test_words_it_does_not_know_are_named(words: list[str], told: str, capsys: p
         (["run", "tiny/micro", "sft.train.epoch=3"], "epochs"),
         (["sft", "tiny/micro"], "sft.data: name the run folder of a distillation with --data DIR"),
         (["rl", "tiny/micro"], "rl.model: name the model folder to start from with --model DIR"),
-        (["eval", "tiny/micro", "--out", "TMP/e"], "evaluate.model: name a model folder with --model DIR or --run DIR"),
+        (["eval", "tiny/micro", "--out", "TMP/e"], "name a model folder with --model DIR or --run DIR"),
         (["eval", "tiny/micro", "--run", "TMP"], "no model there"),
         (["eval", "tiny/micro", "--model", "TMP/no", "--out", "TMP/e"], "/no' is no folder; give a folder"),
         (["distill", "tiny/micro", "distill=null", "--out", "TMP/d"], "the recipe has no section distill"),

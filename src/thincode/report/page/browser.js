@@ -14,7 +14,7 @@
   const ask = async (path) => (await fetch(path)).json();
   const whole = async (row) => {
     if (row.s) return { row, trees };
-    const found = await ask(`trajectory?i=${row.i}`);
+    const found = await ask(`trajectory?c=${encodeURIComponent(row.c)}&i=${row.i}`);
     return { row: { ...row, ...found.row }, trees: found.formulas };
   };
   const text = (row) => {
@@ -24,8 +24,9 @@
   const finds = async (wanted) => {
     if (!wanted) return () => true;
     if (!live) return (row) => text(row).includes(wanted);
-    const found = new Set(await ask(`search?q=${encodeURIComponent(wanted)}`));
-    return (row) => found.has(row.i);
+    const found = await ask(`search?q=${encodeURIComponent(wanted)}`);
+    const numbers = new Map(Object.entries(found).map(([key, list]) => [key, new Set(list)]));
+    return (row) => numbers.has(row.c) && numbers.get(row.c).has(row.i);
   };
   // Lower case once, while nobody waits.
   const prepare = (from) => requestIdleCallback((left) => {
