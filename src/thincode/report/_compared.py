@@ -63,7 +63,7 @@ def by_k(run: Run, pattern: str, x_label: str, *, log2: bool = False) -> list[Pl
     found: dict[tuple[str, str], dict[str, list[int]]] = {}
     for name in names:
         match = re.fullmatch(rf"(?:(\w+)/)?({pattern})@(\d+)(.*)", name)
-        if match and int(match[3]):
+        if match and int(match[3]) and match[1] not in ("greedy", "swapped"):
             found.setdefault((match[2], match[4]), {}).setdefault(match[1] or "", []).append(int(match[3]))
     plots = []
     for (before, after), arms in sorted(found.items()):

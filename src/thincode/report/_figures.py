@@ -56,7 +56,7 @@ class Section:
 GROUPS = (
     ("Accuracy", r"^(avg@|pass@|maj@|pass\^|accuracy|sd over)"),
     ("Blocks", r"pass|block|flaw|calls|lines|code"),
-    ("Form and failures", r"format|plan|answered|void|^end/|post.hoc|unverified|overlap"),
+    ("Form", r"format|plan|answered|void|^end/"),
     ("Length", r"token|length|generated"),
 )
 """Groups of the score table, in order; a figure belongs to the first that matches."""
@@ -64,6 +64,7 @@ OWN = (
     ("Grounding", r"ground|values shown"),
     ("Recovery", r"recover|inject"),
     ("Outputs replaced", r"causal|swap|replac"),
+    ("Failures", r"post.hoc|unverified|role (overlap|similarity)"),
 )
 """Groups with a section of their own; they are looked at first."""
 NAMES = {

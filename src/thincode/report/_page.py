@@ -57,7 +57,9 @@ def render(run: Run, shelves: Sequence[Shelf], formulas: Formulas, *, live: str 
         autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined
     )
     template = environment.from_string((page / "page.html.j2").read_text(encoding="utf-8"))
-    settings = {"labels": {shelf.key: shelf.label for shelf in shelves}, "live": live}
+    # The page opens on the last checkpoint: that is what people come to see.
+    opens = next((c.key for c in reversed(run.checkpoints) if any(c.key == shelf.key for shelf in shelves)), "")
+    settings = {"labels": {shelf.key: shelf.label for shelf in shelves}, "opens": opens, "live": live}
     return template.render(
         run=run,
         facts=facts(run),

@@ -6,7 +6,7 @@ import hashlib
 import heapq
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,8 @@ LIMIT_READ = 400_000_000
 INSERTED = {SegmentKind.OUTPUT: "interpreter", SegmentKind.NOTICE: "driver"}
 """Who wrote what the model did not."""
 
+FAILURES = {"post_hoc": "post-hoc verification", "constants": "unverified constants", "role_overlap": "role overlap"}
+
 Spans = Mapping[tuple[str, int], Sequence[Mapping[str, Any]]]
 """By problem and sample: `output` (its number), `start` and `end` in that output's content."""
 
@@ -34,6 +36,8 @@ class Place:
     folder: Path
     spans: Spans | None = None
     """What grounds the answers; None where nobody measured it."""
+    failures: Mapping[tuple[str, int], Sequence[str]] = field(default_factory=dict)
+    """By problem and sample, the failures of reasoning that were found."""
     loop: bool = False
     """Records of training, not of an evaluation."""
 
@@ -51,8 +55,11 @@ class Shelf:
 
 
 def places(folders: Sequence[Path], checkpoints: Sequence[Checkpoint]) -> list[Place]:
-    """Where trajectories are: every checkpoint, and the loops where they are kept."""
-    found = [Place(c.key, c.label, c.folder, _spans(c.details)) for c in checkpoints]
+    """Where trajectories are: every checkpoint, then its arms (greedy, swapped, …), and the loops where they are kept."""
+    found = [Place(c.key, c.label, c.folder, _spans(c.details), _failures(c.details)) for c in checkpoints]
+    for c in checkpoints:
+        arms = sorted(log.parent for log in c.folder.glob(f"*/{store.LOG}"))
+        found += [Place(f"{c.key}/{arm.name}", f"{c.label}, {arm.name}", arm) for arm in arms]
     known = {c.folder for c in checkpoints}
     for folder in folders:
         run = f"{folder.resolve().name}/" if len(folders) > 1 else ""
@@ -126,6 +133,7 @@ def row_of(record: store.Record, place: Place) -> dict[str, Any]:
         "k": len(blocks),
         "x": sum(block.status is not BlockStatus.OK for block in blocks),
         "gr": None if place.spans is None or one.answer is None else grounds is not None,
+        "f": list(place.failures.get((address.problem, address.sample), ())),
         "tk": _tokens(one.segments),
         "s": segments,
     }
@@ -209,6 +217,14 @@ def _spans(details: Mapping[str, Any]) -> Spans | None:
     if "grounded" not in details:
         return None
     return {(str(item["problem"]), int(item["sample"])): item["spans"] for item in details.get("grounded", ())}
+
+
+def _failures(details: Mapping[str, Any]) -> Mapping[tuple[str, int], Sequence[str]]:
+    """What the metric of failures stored: `{"failures": [{"problem", "sample", "post_hoc", "constants", "role_overlap"}, …]}`."""
+    found = {}
+    for item in details.get("failures", ()):
+        found[str(item["problem"]), int(item["sample"])] = [said for key, said in FAILURES.items() if item.get(key)]
+    return found
 
 
 def _mark_grounds(segments: Sequence[dict[str, Any]], spans: Sequence[Mapping[str, Any]]) -> None:

@@ -153,15 +153,31 @@ def grounding(run: Run) -> Section | None:
         "The share of answers whose value some output shows. Small integers stand in many outputs by accident: the chance "
         "level, from answers swapped between problems, is what a rate must be read against."
     )
+    return _shares(run, "Grounding", "Answers that an output shows", lead)
+
+
+def failures(run: Run) -> Section | None:
+    """The failures of interleaved reasoning that ThinC names, each beside its chance level."""
+    return _shares(
+        run,
+        "Failures",
+        "Failures of reasoning",
+        "Code that only confirms what prose had found, constants that prose worked out, prose that retells the next block. "
+        "The chance level, from other trajectories, is what a rate must be read against.",
+    )
+
+
+def _shares(run: Run, group: str, title: str, lead: str) -> Section | None:
+    """The shares of a group as intervals, all of its figures in a table."""
     names = dict.fromkeys(f.name for c in run.checkpoints for f in c.figures.values() if f.group is None)
-    inside = [name for name in names if group_of(name) == "Grounding"]
+    inside = [name for name in names if group_of(name) == group]
     if not inside:
         return None
     units = {f.name for c in run.checkpoints for f in c.figures.values() if f.unit}
     rows = [name for name in inside if "/" not in name and name not in units]
-    chart = intervals("Grounding", [name_of(row) for row in rows], series_of(run, rows), x_label="share, 95% interval")
-    plots = [Plot("Answers that an output shows", chart)] if rows else []
-    return Section("grounding", "Grounding", lead, plots, [figures_table(run, ["Grounding"])], UNDEFINED)
+    chart = intervals(title, [name_of(row) for row in rows], series_of(run, rows), x_label="share, 95% interval")
+    plots = [Plot(title, chart)] if rows else []
+    return Section(group.lower(), group, lead, plots, [figures_table(run, [group])], UNDEFINED)
 
 
 def causal(run: Run) -> Section | None:
@@ -217,6 +233,7 @@ def build_sections(run: Run) -> list[Section]:
         categories(run),
         code(run),
         grounding(run),
+        failures(run),
         causal(run),
         recovery(run),
         efficiency(run),

@@ -48,6 +48,7 @@ def tab(browser: Any, url: str, **settings: Any) -> Iterator[Seen]:
     """The page, loaded and ready."""
     context = browser.new_context(viewport={"width": 1280, "height": 900}, reduced_motion="reduce", **settings)
     page = context.new_page()
+    page.set_default_timeout(300_000)  # a backstop on a busy machine, no measure of speed
     seen = Seen(page)
     page.on("console", lambda message: seen.faults.append(f"{message.type}: {message.text}"))
     page.on("pageerror", lambda error: seen.faults.append(f"error: {error}"))

@@ -62,6 +62,7 @@ def test_every_plot_has_axes_units_and_data(seen: Seen) -> None:
         assert box["height"] > 50, name
 
 
+@pytest.mark.slow
 def test_a_mark_shows_its_value_when_one_points_at_it(seen: Seen) -> None:
     seen.page.locator("#result svg").first.locator("[data-tip]").nth(2).hover()
     assert seen.page.locator("#tip").inner_text() == "Final: 72.5% [62.5%, 82.5%] n = 10"
@@ -143,6 +144,7 @@ def test_the_keyboard_reaches_everything(seen: Seen) -> None:
     assert page.evaluate("document.activeElement.id") == "f-beside"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_the_page_follows_the_system_and_its_own_button(browser: Any, plain: str, scheme: str) -> None:
     light = "getComputedStyle(document.body).backgroundColor.match(/\\d+/)[0] > 128"
@@ -163,12 +165,14 @@ def test_axe_finds_nothing_to_mend(browser: Any, plain: str, scheme: str) -> Non
         assert [(rule["id"], [node["html"][:200] for node in rule["nodes"]]) for rule in found] == []
 
 
+@pytest.mark.slow
 def test_on_a_phone_nothing_sticks_out(browser: Any, plain: str) -> None:
     with tab(browser, plain) as seen:
         seen.page.set_viewport_size({"width": 390, "height": 844})
         assert seen.page.evaluate("document.documentElement.scrollWidth") == 390
 
 
+@pytest.mark.slow
 def test_on_paper_there_is_no_furniture(seen: Seen) -> None:
     seen.page.emulate_media(media="print")
     assert [seen.page.locator(name).is_visible() for name in ("nav", "#filters", "#list")] == [False] * 3

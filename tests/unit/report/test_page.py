@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from thincode import atomic
 from thincode.errors import DataError, RunFolderError
 from thincode.evaluation import Estimate
 from thincode.report import build
+from thincode.report._compared import by_k
 from thincode.report._published import published
 from thincode.report._read import read_run
 from unit.report import folders
@@ -164,7 +166,9 @@ def test_too_many_trajectories_are_sampled_alike_at_every_checkpoint_and_the_pag
     shown = {key: [row["p"] for row in page.data if row["c"] == key] for key in ("0-base", "1-final")}
     assert 5 < len(shown["0-base"]) < 50
     assert len(set(shown["0-base"]) & set(shown["1-final"])) >= len(shown["0-base"]) - 1
-    assert f"{len(shown['0-base'])} of 60 of Base" in " ".join(page.text.split())
+    said = " ".join(page.text.split())
+    assert f"{len(shown['0-base'])} of 60 of Base" in said
+    assert f"thincode view {tmp_path} shows all of them" in said
 
 
 def test_a_very_long_segment_loses_its_middle_and_says_how_much(tmp_path: Path) -> None:
@@ -242,3 +246,59 @@ def test_formulas_become_mathml_and_stay_text_in_code(tmp_path: Path) -> None:
     assert row["q"][start:end] == r"$\frac{1}{2}$"
     assert page.formulas[number][2][0][0] == "mfrac"
     assert [part["k"] for part in row["s"] if "z" in part] == ["plan", "answer"]
+
+
+def test_pass_at_k_has_a_curve_for_every_arm(tmp_path: Path) -> None:
+    for order, name in enumerate(("base", "rl")):
+        curves = [
+            Estimate(f"{arm}pass@{k}", 0.1 * (order + 1) + 0.01 * k, n=30)
+            for arm in ("", "text/", "swapped/")
+            for k in (1, 2, 4, 8)
+        ]
+        folders.write_checkpoint(tmp_path / "evaluate" / f"{order}-{name}", [Estimate("avg@8", 0.5, n=30), *curves], [])
+    [plot] = by_k(read_run(tmp_path), "pass", "samples k", log2=True)
+    assert [name for name, _ in plot.chart.legend] == ["Base", "Base, text", "RL", "RL, text"]
+    assert len({style for _, style in plot.chart.legend}) == 4
+
+
+def test_gains_by_category_and_pass_rates_inside_correct_and_incorrect_have_charts(pipeline: Path) -> None:
+    gains = [Estimate("difference", 0.3, 0.2, 0.4, n=10)]
+    gains += [
+        Estimate(f"difference/family={name}", value, n=5) for name, value in (("algebra", 0.1), ("counting", 0.4))
+    ]
+    atomic.write_json(pipeline / "evaluate" / "comparison.json", [dataclasses.asdict(one) for one in gains])
+    rates = [
+        Estimate(f"{kind} pass rate/{part}", 0.5, 0.4, 0.6, n=9)
+        for kind in ("full", "final", "block")
+        for part in ("correct", "wrong")
+    ]
+    shown = [Estimate("lines of code", 349.0, n=9, unit="lines"), Estimate("grounded", 0.992, n=9)]
+    folders.write_checkpoint(pipeline / "evaluate" / "3-more", [*rates, *shown], [])
+    page = Page(build(pipeline))
+    assert {"categories", "code"} <= set(page.sections)
+    for said in (
+        "Gain by family",
+        "gain in percentage points, 95% interval",
+        "+40.0",
+        "Whether code ran, in correct and incorrect trajectories of More",
+        "Code use against grounding",
+        "lines of code, mean of a trajectory with code",
+    ):
+        assert said in page.text
+
+
+def test_failures_and_arms_are_in_the_browser(pipeline: Path) -> None:
+    folder = pipeline / "evaluate" / "3-more"
+    found = [{"problem": "p0", "sample": 0, "post_hoc": True, "constants": ["50"], "role_overlap": False}]
+    estimates = [Estimate("post-hoc verification", 0.5, n=2), Estimate("post-hoc verification by chance", 0.1, n=2)]
+    said = [folders.trajectory("p0"), folders.trajectory("p1")]
+    folders.write_checkpoint(folder, estimates, said, failures=found)
+    folders.write_trajectories(folder / "swapped", said[:1])
+    page = Page(build(pipeline))
+    rows = {(row["c"], row["p"]): row["f"] for row in page.data if row["c"].startswith("3-more")}
+    assert rows == {
+        ("3-more", "p0"): ["post-hoc verification", "unverified constants"],
+        ("3-more", "p1"): [],
+        ("3-more/swapped", "p0"): [],
+    }
+    assert "failures" in page.sections

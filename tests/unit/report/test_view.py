@@ -159,6 +159,7 @@ def test_a_folder_or_a_port_that_cannot_be_had_is_named(tmp_path: Path) -> None:
             Server([tmp_path], host="127.0.0.1", port=taken.getsockname()[1])
 
 
+@pytest.mark.slow
 @needs_chromium
 def test_in_a_browser_the_page_follows_a_run_that_grows(tmp_path: Path) -> None:
     run = folders.write_pipeline(tmp_path / "run", hostile=HOSTILE)

@@ -32,8 +32,9 @@ VERB = Verb(
     line="read run folders in a browser, also while they grow",
     usage="DIR… [--host ADDRESS] [--port N]",
     description=(
-        "Serves the report of run folders with every trajectory, however many, and loads it again as they grow. It listens on "
-        "this machine only unless --host says otherwise, and has no login. Ctrl-C stops it."
+        "Serves the report of run folders, with every trajectory, and follows them as they\n"
+        "grow. Only this machine can read it unless --host says otherwise; it has no login.\n"
+        "Ctrl-C stops it."
     ),
     add=add,
     run=run,

@@ -5,7 +5,7 @@
   const { make, nodes, grade, counted } = reader;
   const read = (id) => JSON.parse(byId(id).textContent);
   const rows = read("page-data");
-  const { labels, live } = read("page-settings");
+  const { labels, opens, live } = read("page-settings");
   if (!rows.length || !byId("browser")) return;
   byId("browser").hidden = false;
 
@@ -63,18 +63,20 @@
     fill("f-tag", [any, ...values(where).sort().map((value) => [value, value])]);
   } else byId("l-tag").hidden = true;
   fill("problems", values((row) => row.p).sort().slice(0, 2000).map((id) => [id, ""]));
-  // The page opens on the last checkpoint: that is what people come to see.
+  const failures = [...new Set(rows.flatMap((row) => row.f))].sort();
+  fill("f-fail", [any, ...failures.map((name) => [name, name])]);
+  byId("l-fail").hidden = !failures.length;
+  if (shelves.includes(opens)) byId("f-shelf").value = opens;
   const evaluated = shelves.filter((key) => !/(^|\/)(rl|distill)$/.test(key));
-  if (evaluated.length) byId("f-shelf").value = evaluated[evaluated.length - 1];
 
-  const fields = ["f-shelf", "f-ok", "f-end", "f-tag", "f-calls", "f-errors", "f-ground", "f-problem"];
+  const fields = ["f-shelf", "f-ok", "f-end", "f-tag", "f-calls", "f-errors", "f-ground", "f-fail", "f-problem"];
   const errors = (row) => (row.k === 0 ? "" : row.x === 0 ? "0" : row.x === row.k ? "1 every" : "1");
   const keeps = () => {
-    const [at, ok, end, group, calls, failed, ground, problem] = fields.map((id) => byId(id).value.trim());
+    const [at, ok, end, group, calls, failed, ground, fault, problem] = fields.map((id) => byId(id).value.trim());
     const known = problem && rows.some((row) => row.p === problem);
     return (row) => (!at || row.c === at) && (!ok || String(row.ok) === ok) && (!end || row.end === end) && (!group || where(row) === group)
       && (!calls || (calls === "4" ? row.k >= 4 : row.k === Number(calls)))
-      && (!failed || errors(row).split(" ").includes(failed)) && (!ground || String(row.gr) === ground)
+      && (!failed || errors(row).split(" ").includes(failed)) && (!ground || String(row.gr) === ground) && (!fault || row.f.includes(fault))
       && (!problem || (known ? row.p === problem : row.p.includes(problem)));
   };
 

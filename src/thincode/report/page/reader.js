@@ -96,6 +96,7 @@ const reader = (() => {
     if (row.o !== undefined && row.o !== null) found.push(`gold ${row.o}`);
     if (row.why) found.push(row.why.replaceAll("_", " "));
     if (row.gr !== null) found.push(row.gr ? "grounded in an output" : "not grounded");
+    found.push(...row.f);
     if (row.tk) found.push(`${counted(row.tk[0], "token")} written, ${row.tk[1].toLocaleString("en")} shown to it`);
     if (row.r !== null) found.push(`reward ${row.r}`);
     for (const [name, value] of Object.entries(row.t)) found.push(`${name.replaceAll("_", " ")} ${value}`);
