@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import errno
 import sys
 import traceback
 import types
@@ -12,6 +13,8 @@ from typing import Any
 globals()["__builtins__"] = dict(vars(builtins))
 
 TRACEBACK_LINES = 10
+REFUSED = "a session has no network, starts no programs and has no privileges"
+"""Why a system call was refused, for who wonders: a model that knows it tries something else."""
 
 
 def describe(error: BaseException) -> str:
@@ -26,7 +29,9 @@ def describe(error: BaseException) -> str:
         entry = entry.tb_next
     text = "".join(traceback.format_list(frames)) if frames else ""
     # Python 3.11 appends notes and marks here; the chain of causes is left out.
-    text += "".join(traceback.format_exception_only(type(error), error))
+    told = "".join(traceback.format_exception_only(type(error), error))
+    # What a file's rights refuse has another number (EACCES).
+    text += f"{told.rstrip()} ({REFUSED})\n" if isinstance(error, OSError) and error.errno == errno.EPERM else told
     lines = text.splitlines(keepends=True)
     if len(lines) > TRACEBACK_LINES:
         return "".join(lines[-TRACEBACK_LINES:])

@@ -16,7 +16,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def run(words: argparse.Namespace) -> int:
-    """Serve until told to stop."""
+    """Serve until told to stop; not at all where sessions are isolated less than `backend.tier` says."""
     from ...errors import require
     from ...settings import apply_overrides, dump, origins, parse
 
@@ -30,7 +30,7 @@ def run(words: argparse.Namespace) -> int:
             print(f"{path:<20}  {value!s:<20}  {origin}")
         return 0
     service.check_token(settings, token)
-    tier = doctor.probe()["tier"] if settings.backend.name == "python" else "none of its own"
+    tier = doctor.require(settings.backend.settings) if settings.backend.name == "python" else "none of its own"
 
     def ready(url: str) -> None:
         secret = "with a token" if token else "without a token, for this machine"
