@@ -19,6 +19,8 @@ from . import _worker as wire
 if TYPE_CHECKING:
     from ._process import Process
 
+CLOSED_S = 2.0
+"""Seconds that a busy machine may take to say that a worker which closed its channel has died."""
 REPEAT_S = 0.05
 """Seconds between interrupts while a block does not yield."""
 RESTORE_S = 0.2
@@ -170,7 +172,7 @@ class BlockRun:
         if not part:
             self.loop.remove_reader(self.process.channel.fileno())
             # The worker closed its channel. If it has died its root says so at once; else it can't answer any more.
-            self.loop.call_later(0.2, self._finish, End.FORGED, "it closed its channel", 0)
+            self.loop.call_later(CLOSED_S, self._finish, End.FORGED, "it closed its channel", 0)
             return
         self.answer += part
         head = wire.HEAD

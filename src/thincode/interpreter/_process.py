@@ -18,7 +18,7 @@ from ._block import BlockRun, End, Ended
 
 READY_S = 60.0
 """Seconds a new process has to say that it is ready."""
-ORDER_S = 5.0
+ORDER_S = 60.0
 """Seconds the session's first process, or a woken checkpoint, has to answer."""
 
 
