@@ -276,3 +276,15 @@ def test_the_first_session_waits_for_the_first_module_only_and_the_others_find_a
             return [(await session.run(look)).output for session in sessions]
 
     assert asyncio.run(use()) == ["(True, False)\n", "(True, True)\n"]
+
+
+def test_a_warning_of_what_an_earlier_block_left_names_no_file_of_ours() -> None:
+    """A coroutine nobody awaited is found when the collector runs, by then in the frames of the worker itself."""
+    left = "import gc\ngc.disable()\nasync def f(): pass\nring = [f()]\nring.append(ring)"
+    drop = "import threading\ndel ring\ngc.set_threshold(1)\ngc.enable()"
+
+    async def use() -> list[str]:
+        async with python.open(BARE, limits=LIMITS) as interpreter, await interpreter.session() as session:
+            return [(await session.run(block)).output for block in (left, drop, "1", "2")]
+
+    assert not [output for output in asyncio.run(use()) if "/" in output]
