@@ -176,9 +176,11 @@ class _Episode:
             if len(said) % 2 == int(ours):  # the other one speaks now
                 said.append("")
             said[-1] += segment.text
+        question, shots = self.ask.question, self.setting.shots
+        user = self.format.user_message(question) if shots is None else shots.user_message(question, self.format)
         return Context(
             question_id=self.ask.address.problem,
-            exchange=Exchange(self.format.user_message(self.ask.question), tuple(said)),
+            exchange=Exchange(user, tuple(said)),
             prompt=self.prompt,
             text="".join(said),
             ids=self.tokens.ids if self.tokens is not None else None,

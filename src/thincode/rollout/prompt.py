@@ -7,7 +7,7 @@ print, so one file serves every wire format.
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -50,6 +50,8 @@ class Sheet:
     """Grows with each change."""
     preface: str = ""
     """Stands before the first example, in the user's message: not every chat template knows a system's."""
+    reminder: str = ""
+    """Stands behind every question, the one that is asked too: small teachers forget what was said at the beginning."""
     exemplars: tuple[Exemplar, ...]
 
 
@@ -60,12 +62,21 @@ class Shots:
     version: str
     """Name, version and digest of the file: every record made with it carries this."""
     preface: str
+    reminder: str
     exemplars: tuple[Exemplar, ...]
+
+    def user_message(self, question: str, format: Format) -> str:
+        """What the user says to ask `question`."""
+        return "\n\n".join(part for part in (format.user_message(question), self.reminder) if part)
 
     def exchanges(self, format: Format) -> tuple[Exchange, ...]:
         """The examples as a conversation in `format`."""
-        prefaces = [f"{self.preface}\n\n" if self.preface else "", *[""] * len(self.exemplars)]
-        return tuple(_exchange(*one, format) for one in zip(prefaces, self.exemplars, strict=False))
+        found = [
+            _exchange(exemplar, format, self.user_message(exemplar.question, format)) for exemplar in self.exemplars
+        ]
+        if self.preface and found:
+            found[0] = replace(found[0], user=f"{self.preface}\n\n{found[0].user}")
+        return tuple(found)
 
 
 def load(name: str) -> Shots:
@@ -89,7 +100,9 @@ def load(name: str) -> Shots:
         ) from None
     sheet = parse(Sheet, read_yaml(raw.decode("utf-8"), place=str(name)), place=str(name))
     digest = hashlib.blake2b(raw, digest_size=4).hexdigest()
-    return Shots(f"{Path(name).stem}@{sheet.version}:{digest}", sheet.preface.strip(), sheet.exemplars)
+    return Shots(
+        f"{Path(name).stem}@{sheet.version}:{digest}", sheet.preface.strip(), sheet.reminder.strip(), sheet.exemplars
+    )
 
 
 def render(question: str, *, format: Format, tokenizer: Tokenizer | None, shots: Shots | None = None) -> str:
@@ -106,11 +119,13 @@ def render(question: str, *, format: Format, tokenizer: Tokenizer | None, shots:
     """
     if tokenizer is None:
         return format.user_message(question) + "\n\n"
-    asked = Exchange(format.user_message(tokenizer.neutralize(question)))
-    return tokenizer.render_chat(conversation(shots.exchanges(format) if shots is not None else (), asked))
+    question = tokenizer.neutralize(question)
+    if shots is None:
+        return tokenizer.render_chat(conversation((), Exchange(format.user_message(question))))
+    return tokenizer.render_chat(conversation(shots.exchanges(format), Exchange(shots.user_message(question, format))))
 
 
-def _exchange(preface: str, exemplar: Exemplar, format: Format) -> Exchange:
+def _exchange(exemplar: Exemplar, format: Format, user: str) -> Exchange:
     steps = exemplar.steps
     turns = format.teacher_turns(
         exemplar.plan, [step.thought for step in steps], [step.code for step in steps], exemplar.answer
@@ -120,4 +135,4 @@ def _exchange(preface: str, exemplar: Exemplar, format: Format) -> Exchange:
         said.append(turn)
         if number < len(turns) - 1:
             said.append(format.output(steps[number].prints).text)
-    return Exchange(preface + format.user_message(exemplar.question), tuple(said))
+    return Exchange(user, tuple(said))

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from thincode.errors import DataError, RecipeError
-from thincode.grading import Graded, judge
+from thincode.grading import Graded, Sieve
 from thincode.grading.answers import Grader
 from thincode.interpreter import Limits, Status, open_interpreter
 from thincode.problems import Problem
@@ -70,14 +70,16 @@ def test_each_example_passes_the_filters(exemplar: Exemplar) -> None:
         graded = Graded(
             Problem("p", exemplar.question, exemplar.answer), trajectory, grader.grade(answer, exemplar.answer)
         )
-    filters = [kind("thincode.grading.filters", name) for name in ("correct", "blocks_ok", "min_blocks", "plan_share")]
-    assert judge(filters, graded).keep
+    names = ("correct", "blocks_ok", "min_blocks", "plan_share", "distinct_blocks", "answer_printed", "language")
+    assert Sieve([kind("thincode.grading.filters", name) for name in names]).judge(graded).reason == "kept"
     assert [segment.kind for segment in segments if segment.kind is SegmentKind.THOUGHT] == []
 
 
 def test_the_examples_are_said_in_any_format() -> None:
     thinc, tir = (SHOTS.exchanges(format)[0] for format in (THINC, TIR))
     assert thinc.user.startswith(SHOTS.preface)
+    assert [one.user.endswith(SHOTS.reminder) for one in SHOTS.exchanges(THINC)] == [True] * 3
+    assert SHOTS.user_message("1 + 1?", THINC) == f"{THINC.user_message('1 + 1?')}\n\n{SHOTS.reminder}"
     assert len(thinc.said) == len(tir.said) == 7
     assert SHOTS.exemplars[0].plan in thinc.said[0]
     assert SHOTS.exemplars[0].steps[1].thought in tir.said[2]
@@ -89,7 +91,7 @@ def test_a_tokenizer_renders_examples_before_the_question() -> None:
     tokenizer = Tokenizer.train(["any text"], vocab_size=300)
     bare = prompt.render("1 + 1?", format=THINC, tokenizer=tokenizer)
     shown = prompt.render("1 + 1?", format=THINC, tokenizer=tokenizer, shots=SHOTS)
-    assert shown.endswith(bare)
+    assert shown.endswith(bare.replace("<|assistant|>", f"\n\n{SHOTS.reminder}<|assistant|>"))
     assert shown.count("<|assistant|>") == 4
     assert prompt.render("1 + 1?", format=THINC, tokenizer=None, shots=SHOTS) == THINC.user_message("1 + 1?") + "\n\n"
 
