@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -130,6 +131,26 @@ def test_a_step_without_signal_moves_nothing_and_still_ends(tmp_path: Path) -> N
     assert difference(model, untouched) == 0.0
     assert [(record["step"], record["tokens"], record["loss"]) for record in records] == [(0, 0, 0), (1, 0, 0)]
     assert latest(tmp_path).step == 2
+
+
+@pytest.mark.parametrize("optimizer", [MUON, OptimizerSettings(lr=1e-3)], ids=["muon", "adamw"])
+def test_a_fresh_optimizer_begins_as_a_new_run_would(tmp_path: Path, optimizer: OptimizerSettings) -> None:
+    kind, more = algorithm("grpo"), {"steps": 4, "optimizer": optimizer, "schedule": ScheduleSettings(warmup_updates=3)}
+
+    def updates(first: int) -> Iterator[Update]:
+        for update in many_updates(kind, first, 4):
+            begins = update.step == 2 and not update.last
+            yield replace(update, fresh_optimizer=begins)
+
+    reset, carried = tiny_model(), tiny_model()
+    records = train_policy(reset, kind, tmp_path / "reset", updates=updates, **more)
+    train_policy(carried, kind, tmp_path / "carried", **more)
+    anew = tiny_model()
+    train_policy(anew, kind, tmp_path / "first", updates=lambda first: many_updates(kind, first, 2), **more)
+    second = train_policy(anew, kind, tmp_path / "second", updates=lambda first: many_updates(kind, 2, 4), **more)
+    assert difference(reset, anew) == 0.0
+    assert difference(carried, anew) > 0.0
+    assert [record["grad_norm"] for record in records[4:]] == [record["grad_norm"] for record in second]
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf")])

@@ -351,8 +351,9 @@ class _Loop:
             for name, problem in problems.items()
             for sample in range(section.samples)
         ]
-        calls = full.calls_at(full.steps + step)  # the largest of the schedule
-        scored = self.roll(asks, problems, calls=calls, context=full.context_tokens, sampling=section.sampling)
+        scored = self.roll(
+            asks, problems, calls=full.most_calls, context=full.context_tokens, sampling=section.sampling
+        )
         figures = health.of_validation([(one.graded, one.reward) for one in scored])
         figures["validate_s"] = round(time.monotonic() - began, 3)
         self.write({"stage": self.name, "step": step, "validation": figures})

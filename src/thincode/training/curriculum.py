@@ -75,6 +75,11 @@ class Stage:
         if list(self.calls_from) != sorted(set(self.calls_from)):
             yield "calls_from", f"steps must rise, found {[list(pair) for pair in self.calls_from]}"
 
+    @property
+    def most_calls(self) -> int:
+        """The most that any of its steps allows."""
+        return max([self.calls, *(calls for _, calls in self.calls_from)])
+
     def calls_at(self, step: int) -> int:
         """Calls a trajectory may make at a step of the run."""
         return [self.calls, *(calls for first, calls in self.calls_from if step >= first)][-1]

@@ -131,6 +131,7 @@ def test_a_stage_is_over_when_validations_bring_nothing() -> None:
 def test_calls_grow_by_step() -> None:
     stage = Stage(steps=300, calls=2, calls_from=((100, 3), (200, 4)))
     assert [stage.calls_at(step) for step in (0, 99, 100, 199, 200, 299)] == [2, 2, 3, 3, 4, 4]
+    assert stage.most_calls == 4
     read = parse(Stage, {"steps": 300, "calls": 2, "calls_from": [[100, 3], [200, 4]]})
     assert read == stage
     assert parse(Stage, dump(stage)) == stage
