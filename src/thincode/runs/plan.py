@@ -15,7 +15,7 @@ from typing import Any
 
 from ..errors import RecipeError
 from ..training.on_accelerate.loop import Head
-from .recipe import Recipe, RlSection
+from .recipe import Recipe, RlSection, SftSection
 
 GIB = 2**30
 CONTEXT_SHARE = 0.5
@@ -60,12 +60,13 @@ class Shape:
 
 
 SHAPES: Mapping[str, Shape] = {
+    "135m": Shape(0.135e9, 30, 576, 192, 49_152),
     "1.7b": Shape(1.72e9, 28, 2048, 1024, 151_936),
     "4b": Shape(4.02e9, 36, 2560, 1024, 151_936),
     "7b": Shape(7.62e9, 28, 3584, 512, 152_064),
     "8b": Shape(8.19e9, 36, 4096, 1024, 151_936),
 }
-"""Qwen3-1.7B, Qwen3-4B, Qwen2.5-Math-7B and Qwen3-8B, by the size in a recipe's or a model's name."""
+"""SmolLM2-135M, Qwen3-1.7B, Qwen3-4B, Qwen2.5-Math-7B and Qwen3-8B, by the size in a recipe's or a model's name."""
 
 
 def of_rl(recipe: Recipe, *, gpu: str, gpus: int = 1) -> tuple[dict[str, Any], list[str]]:
@@ -128,31 +129,42 @@ def text(figures: Mapping[str, Any], assumptions: list[str]) -> str:
 def _shape(recipe: Recipe, section: RlSection) -> Shape:
     config = Path(section.model or "", "config.json")
     if section.model and config.is_file():
-        return _shape_of(json.loads(config.read_text(encoding="utf-8")))
+        return shape_of(json.loads(config.read_text(encoding="utf-8")))
     if section.model is None and recipe.sft is not None and recipe.sft.model.path is None:
-        own = recipe.sft.model
-        return _shape_of(
-            {
-                "num_hidden_layers": own.layers,
-                "hidden_size": own.hidden,
-                "intermediate_size": own.intermediate,
-                "num_attention_heads": own.heads,
-                "num_key_value_heads": own.kv_heads,
-                "head_dim": own.head_dim,
-                "vocab_size": recipe.sft.tokenizer_size,
-            }
-        )
-    named = f"{section.model or ''} {recipe.sft.model.path if recipe.sft else ''} {recipe.name}".lower()
-    for size in sorted(SHAPES, key=len, reverse=True):
-        if size in named:
-            return SHAPES[size]
+        return shape_of_own(recipe.sft)
+    found = shape_by_name(f"{section.model or ''} {recipe.sft.model.path if recipe.sft else ''} {recipe.name}")
+    if found is not None:
+        return found
     raise RecipeError(
         "rl.model: its size can't be told without the model's folder; name one that is there with --model DIR "
         f"(known by name: {', '.join(SHAPES)})"
     )
 
 
-def _shape_of(config: Mapping[str, Any]) -> Shape:
+def shape_by_name(text: str) -> Shape | None:
+    """The shape of the size that stands in a text, such as a model's or a recipe's name."""
+    sizes = sorted(SHAPES, key=len, reverse=True)
+    return next((SHAPES[size] for size in sizes if size in text.lower()), None)
+
+
+def shape_of_own(section: SftSection) -> Shape:
+    """The shape of a model that SFT builds from scratch."""
+    own = section.model
+    return shape_of(
+        {
+            "num_hidden_layers": own.layers,
+            "hidden_size": own.hidden,
+            "intermediate_size": own.intermediate,
+            "num_attention_heads": own.heads,
+            "num_key_value_heads": own.kv_heads,
+            "head_dim": own.head_dim,
+            "vocab_size": section.tokenizer_size,
+        }
+    )
+
+
+def shape_of(config: Mapping[str, Any]) -> Shape:
+    """The shape that a model's config.json tells."""
     layers, hidden, heads = (config[key] for key in ("num_hidden_layers", "hidden_size", "num_attention_heads"))
     width = config.get("head_dim") or hidden // heads
     kv_width = config.get("num_key_value_heads", heads) * width

@@ -206,13 +206,22 @@ def kept(folder: Path) -> list[Trajectory]:
     """
     if not (folder / LOG).is_file():
         raise DataError(f"{folder}: no distillation there (no {LOG}); name the folder that thincode distill wrote")
+    keep = kept_keys(folder)
+    found = [record.trajectory for record in read(folder, ids=False) if record.trajectory.address.key in keep]
+    return sorted(found, key=lambda trajectory: trajectory.address)
+
+
+def kept_keys(folder: Path) -> set[Key]:
+    """The addresses of the trajectories that a distillation kept.
+
+    Raises:
+        RunFolderError: it was not finished.
+    """
     if not (folder / VERDICTS).is_file():
         raise RunFolderError(
             f"{folder}: its records were not judged yet (no {VERDICTS}); finish it: thincode distill RECIPE --out {folder} --resume"
         )
-    keep = {_key(line["key"]) for line in read_log(folder / VERDICTS) if line["keep"]}
-    found = [record.trajectory for record in read(folder, ids=False) if record.trajectory.address.key in keep]
-    return sorted(found, key=lambda trajectory: trajectory.address)
+    return {_key(line["key"]) for line in read_log(folder / VERDICTS) if line["keep"]}
 
 
 def _key(values: Sequence[Any]) -> Key:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..atomic import sync_folder
-from ..errors import ModelError
+from ..errors import ModelError, require
 from ..settings import settings
 
 if TYPE_CHECKING:
@@ -117,6 +117,48 @@ def load(path: str, *, dtype: str = "float32") -> nn.Module:
         reason = str(error).strip().splitlines()[0]
         raise ModelError(f"model.path: {folder} can't be loaded ({reason}); fetch or copy the folder again") from None
     return model
+
+
+def convert(file: Path, folder: Path) -> Path:
+    """Write a GGUF file as a model folder: float32 weights as they are dequantized, tokenizer, chat template.
+
+    Done once, because reading a GGUF takes a minute for each hundred million parameters and a folder a second.
+
+    Raises:
+        ModelError: no such file, no GGUF, an architecture that transformers can't read from one; or the folder exists.
+        MissingExtraError: the package gguf is missing.
+    """
+    require("torch", extra="train", needed_for="thincode model convert")
+    require("gguf", extra="train", needed_for="thincode model convert")
+    if folder.exists() and any(folder.iterdir()):
+        raise ModelError(f"{folder}: exists already; name another folder")
+    if not file.is_file():
+        raise ModelError(f"{file}: no such file; name the .gguf file of a model")
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    from ..trajectory.tokenizer import Tokenizer
+
+    quiet()
+    place = {"pretrained_model_name_or_path": str(file.parent), "gguf_file": file.name}
+    try:
+        words = AutoTokenizer.from_pretrained(**place)
+        model: Any = AutoModelForCausalLM.from_pretrained(**place, dtype="float32")
+    except (OSError, ValueError, KeyError) as error:
+        reason = (str(error).strip() or repr(error)).splitlines()[0]
+        raise ModelError(f"{file}: can't be read as a GGUF model ({reason}); fetch it again, or another one") from None
+    # The weights are plain ones now; transformers still takes them for quantized, and would not save them.
+    del model.config.quantization_config
+    model.hf_quantizer, model.is_quantized = None, False
+    beside = folder.with_name(f".{folder.name}.{os.getpid()}.tmp")
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        words.save_pretrained(beside)
+        model.save_pretrained(beside)
+        check_fits(model, Tokenizer.load(beside), beside)
+        put_in_place(beside, folder)
+    finally:
+        shutil.rmtree(beside, ignore_errors=True)
+    return folder
 
 
 def check_fits(model: Any, tokenizer: Tokenizer, folder: Path) -> None:

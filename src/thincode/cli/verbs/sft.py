@@ -5,9 +5,14 @@ from __future__ import annotations
 import argparse
 import json
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from .._steps import USAGE, add_recipe, first_process, load, opened, print_line, print_plan
 from .._verb import Verb
+
+if TYPE_CHECKING:
+    from ...runs.recipe import Recipe
+    from ...settings import Resolved
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -15,6 +20,18 @@ def add(parser: argparse.ArgumentParser) -> None:
     add_recipe(parser)
     words = "folder of a distillation (or sft.data in the recipe)"
     parser.add_argument("--data", type=Path, metavar="DIR", help=words)
+    parser.add_argument("--gpu", metavar="NAME", default="h200", help="with --plan: memory and hours on such a GPU")
+    parser.add_argument("--gpus", metavar="N", type=int, default=1, help="with --plan: how many")
+
+
+def print_estimate(words: argparse.Namespace, resolved: Resolved[Recipe]) -> int:
+    """What the recipe will ask of a GPU."""
+    if resolved.value.sft is not None:
+        from ...runs import plan_sft
+
+        figures, assumptions = plan_sft.of_sft(resolved.value, gpu=words.gpu, gpus=words.gpus)
+        print_line(words, "\n" + plan_sft.text(figures, assumptions), estimate=figures, assumed=assumptions)
+    return 0
 
 
 def run(words: argparse.Namespace) -> int:
@@ -23,7 +40,7 @@ def run(words: argparse.Namespace) -> int:
         words.overrides.append(f"sft.data={json.dumps(str(words.data))}")
     resolved = load(words)
     if words.plan:
-        return print_plan(words, resolved)
+        return print_plan(words, resolved) or print_estimate(words, resolved)
     from ...errors import RecipeError
 
     section = resolved.value.sft
