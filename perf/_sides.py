@@ -57,7 +57,7 @@ class Ours(Side):
         from thincode.settings import parse
 
         limits = Limits(cpu_s=LIMIT_S, wall_s=10, memory_mib=1024)
-        self.interpreter = python.open(parse(python.Settings, self.words), limits=limits)
+        self.interpreter = python.open(parse(python.Settings, {"first_at_once": False, **self.words}), limits=limits)
         async with await self.interpreter.session():
             pass  # the preload is done when the first session is there
 
