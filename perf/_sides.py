@@ -191,6 +191,7 @@ def ipython_shell(pipe: Any) -> None:
     """What NeMo-Skills' sandbox runs in each of its processes."""
     from IPython.core.interactiveshell import InteractiveShell
 
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # not the event loop's, which came along
     shell = InteractiveShell()
     while True:
         block, out = pipe.recv(), io.StringIO()

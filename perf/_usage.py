@@ -51,7 +51,7 @@ def seconds(counted: str) -> float:
 
 def remove_groups(pid: int) -> None:
     """Remove the groups of a process that has ended, as soon as what it started has."""
-    for root, _, _ in GROUPS:
+    for root, _ in GROUPS:
         for folder in Path(root).glob(f"thincode-perf-{pid}-*"):
             for _ in range(20):
                 with contextlib.suppress(OSError):

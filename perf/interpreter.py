@@ -43,14 +43,15 @@ COLD = {
 }
 COUNTS = {
     "ours": {
-        "first": 40,
+        "first": 20,
         "tiny": 2000,
         "solve": 100,
-        "cycles": 160,
+        "cycles": 96,
         "at_once": 8,
         "live": 256,
         "memory": (32, 256, 1000),
-        "copied": 64,
+        "copied": 32,
+        "paired": 100,
     },
     "pool": {"first": 20},
     "ipykernel": {"first": 6, "tiny": 200, "solve": 50, "cycles": 4, "memory": (32,)},
@@ -58,10 +59,10 @@ COUNTS = {
     "spawned": {"first": 10, "tiny": 1000, "solve": 100, "cycles": 30, "memory": (32,)},
     "replay": {"first": 5, "tiny": 4, "solve": 4, "cycles": 20},
     "smolagents": {"first": 10, "tiny": 300, "solve": 50, "cycles": 200},
-    "unisolated": {"first": 20, "tiny": 2000, "cycles": 160, "at_once": 8},
+    "unisolated": {"first": 20, "tiny": 2000, "cycles": 96, "at_once": 8},
 }
 """How often each thing is done. Memory counts are sessions alive; a peer that takes tens of MiB each is asked for 32."""
-QUICK = {"first": 3, "tiny": 50, "solve": 10, "cycles": 8, "live": 8, "memory": (8,), "copied": 4}
+QUICK = {"first": 3, "tiny": 50, "solve": 10, "cycles": 8, "live": 8, "memory": (8,), "copied": 4, "paired": 10}
 
 
 def ms(seconds: float) -> float:
@@ -119,6 +120,26 @@ async def warm_blocks(side: Side, counts: Mapping[str, Any]) -> dict[str, Any]:
         found["solve"] = spread([await timed(session, solve(n)) for n in range(counts["solve"])])
     await session.close()
     return found
+
+
+async def solve_beside_bare(side: Side, count: int) -> dict[str, Any]:
+    """The same solves in a session and in this very process, in alternating order: nobody can beat the latter."""
+    names: dict[str, Any] = {}
+    found: dict[str, list[float]] = {"session": [], "bare": []}
+    session = await side.session()
+    await timed(session, FIRST, "[1, 2]")
+    with Path(os.devnull).open("w") as null, contextlib.redirect_stdout(null):
+        exec(FIRST, names)
+        for number in range(count):
+            for name in sorted(found, reverse=bool(number % 2)):
+                began = time.perf_counter()
+                if name == "bare":
+                    exec(compile(solve(number), "<block>", "exec"), names)
+                else:
+                    await session.run(solve(number))
+                found[name].append(time.perf_counter() - began)
+    await session.close()
+    return {name: spread(values) for name, values in found.items()}
 
 
 def solve(number: int) -> str:
@@ -193,6 +214,8 @@ async def measure(name: str, counts: Mapping[str, Any]) -> dict[str, Any]:
         }
     if "solve" in counts:
         found["recovery"] = await recovery(side)
+    if "paired" in counts:
+        found["paired"] = await solve_beside_bare(side, counts["paired"])
     if "copied" in counts:
         found["copied"] = await memory(side, counts["copied"], block=LONG)
     await side.close()
@@ -200,20 +223,6 @@ async def measure(name: str, counts: Mapping[str, Any]) -> dict[str, Any]:
 
 
 # --- figures of their own ------------------------------------------------------------------------------------------
-
-
-def bare_solve(count: int) -> dict[str, float]:
-    """The warm solves in a Python that does nothing else: what nobody can beat."""
-    names: dict[str, Any] = {}
-    blocks = [compile(solve(n), "<block>", "exec") for n in range(count)]
-    with Path(os.devnull).open("w") as null, contextlib.redirect_stdout(null):
-        exec(FIRST, names)
-        found = []
-        for block in blocks:
-            began = time.perf_counter()
-            exec(block, names)
-            found.append(time.perf_counter() - began)
-    return spread(found)
 
 
 def cold_start(rounds: int) -> dict[str, dict[str, float]]:
@@ -292,7 +301,6 @@ def run(words: argparse.Namespace) -> dict[str, Any]:
             continue
         found["sides"][name] = in_own_process("--part", name, *quick)
         print(f"{SIDES[name].name}: {json.dumps(found['sides'][name])[:160]} …", flush=True)
-    found["bare"] = in_own_process("--part", "bare", *quick)
     found["cold"] = in_own_process("--part", "cold", *quick)
     if words.data is not None:
         found["checkpoints"] = in_own_process("--part", "checkpoints", "--data", str(words.data), *quick)
@@ -301,8 +309,6 @@ def run(words: argparse.Namespace) -> dict[str, Any]:
 
 def part(words: argparse.Namespace) -> Any:
     """One part, in a process of its own."""
-    if words.part == "bare":
-        return {"solve": bare_solve(QUICK["solve"] if words.quick else 100)}
     if words.part == "cold":
         return cold_start(2 if words.quick else 6)
     if words.part == "checkpoints":

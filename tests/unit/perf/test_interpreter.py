@@ -46,7 +46,7 @@ def tree() -> dict[str, Any]:
         return {"first": {"p50": first}, "tiny": {"p50": tiny, "p99": tiny}, "cycles": {"per_s": per_s, "cpu_ms": 25}}
 
     ours = side(50, 0.25, 40) | {
-        "solve": {"p50": 10.5},
+        "paired": {"session": {"p50": 10.5}, "bare": {"p50": 10}},
         "memory": {"256": {"mib": 12, "tiny": {"p50": 0.4, "p99": 11}}, "1000": {"mib": 15}},
     }
     sides = {
@@ -55,7 +55,7 @@ def tree() -> dict[str, Any]:
         "unisolated": side(50, 0.2, 40) | {"cycles": {"cpu_ms": 20}},
     }
     cold = {"thincode": {"p50": 1100}, "python -c": {"p50": 1000}}
-    return {"sides": sides, "bare": {"solve": {"p50": 10}}, "cold": cold, "checkpoints": {"share": 0.08}}
+    return {"sides": sides, "cold": cold, "checkpoints": {"share": 0.08}}
 
 
 def test_the_bars_worked_by_hand() -> None:
@@ -89,6 +89,17 @@ def test_the_table_names_every_side_and_every_bar() -> None:
 def test_cpu_seconds_are_read_from_each_kind_of_counter(counted: str, wanted: float) -> None:
     ticks = os.sysconf("SC_CLK_TCK") if counted.startswith("cpu ") else 1
     assert load("_usage").seconds(counted) == wanted / ticks
+
+
+def test_groups_of_a_process_that_ended_are_removed_and_no_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    usage = load("_usage")
+    for name in ("thincode-perf-7-a", "thincode-perf-77-b"):
+        (tmp_path / name).mkdir()
+    monkeypatch.setattr(usage, "GROUPS", ((str(tmp_path), usage.GROUPS[0][1]),))
+    usage.remove_groups(7)
+    assert [path.name for path in tmp_path.iterdir()] == ["thincode-perf-77-b"]
 
 
 @pytest.mark.parametrize("name", ["spawned", "replay"])
