@@ -25,6 +25,7 @@ NAMES = (
     "measure",
     "compare",
     "scores",
+    "inspect",
     "report",
     "view",
     "recipes",
