@@ -59,6 +59,7 @@ perf: $(BIN)/.all ## speed against peers, paired in one run
 	$(BIN)/python perf/rollout.py
 	$(BIN)/python perf/interpreter.py $(if $(DATA),--data "$(DATA)")
 	$(BIN)/python perf/distill.py
+	$(BIN)/python perf/grading.py
 
 docs: $(BIN)/.all ## run every command that README and docs show
 	$(BIN)/pytest -q -m "slow or not slow" tests/unit/house/test_docs.py
