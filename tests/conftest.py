@@ -32,7 +32,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--data", default=None, help="folder with real benchmark problems and transcripts")
     parser.addoption("--renew", action="store_true", help="write golden files anew instead of comparing with them")
     parser.addoption("--require-tier", default=None, help="fail below this isolation tier, for example T2")
-    parser.addoption("--vllm", default=None, help="a Python that has vLLM, for the tests against a real server")
 
 
 @pytest.fixture(scope="session")
