@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import struct
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -143,7 +144,7 @@ def convert(file: Path, folder: Path) -> Path:
     try:
         words = AutoTokenizer.from_pretrained(**place)
         model: Any = AutoModelForCausalLM.from_pretrained(**place, dtype="float32")
-    except (OSError, ValueError, KeyError) as error:
+    except (OSError, ValueError, KeyError, struct.error) as error:
         reason = (str(error).strip() or repr(error)).splitlines()[0]
         raise ModelError(f"{file}: can't be read as a GGUF model ({reason}); fetch it again, or another one") from None
     # The weights are plain ones now; transformers still takes them for quantized, and would not save them.

@@ -9,6 +9,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from ...errors import UserError
 from ...settings import settings
 from .. import Update, checkpoint
 from ..algorithms import Loss
@@ -130,6 +131,8 @@ def train(
     Raises:
         UserError: loss or gradient is not finite. The update was not made, and no checkpoint of it written.
     """
+    import torch
+
     from ._trainer import UpdateTrainer
 
     if resume_from is not None and resume_from.finished:
@@ -151,9 +154,18 @@ def train(
     )
     try:
         trainer.train(resume_from_checkpoint=str(resume_from.path) if resume_from else None)
+    except torch.OutOfMemoryError as error:
+        raise _out_of_memory(error, settings) from None
     finally:
         trainer.close()
         shutil.rmtree(writing, ignore_errors=True)
+
+
+def _out_of_memory(error: Exception, settings: LoopSettings) -> UserError:
+    return UserError(
+        f"out of GPU memory in an update (micro_tokens={settings.micro_tokens}): {str(error).splitlines()[0]} Go on with "
+        "--resume and a lower micro_tokens, activation_checkpointing: true, head: fused, LoRA, or more GPUs"
+    )
 
 
 def _take_weights(model: nn.Module, folder: Path) -> None:
