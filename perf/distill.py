@@ -107,6 +107,10 @@ def distill(folder: Path, *, count: int, live: int) -> dict[str, Any]:
     if code or funnel["kept"] != count:
         raise SystemExit(f"the distillation kept {funnel['kept']} of {count}: nothing to measure")
     begin, quarter, end = watch.when(1), watch.when(count // 4), watch.when(count)
+    if begin is end:
+        raise SystemExit(
+            f"{count} problems were over between two looks: nothing to measure; ask for more with --problems"
+        )
     return {
         "problems": count,
         "problems_per_s": (end.records - begin.records) / (end.at_s - begin.at_s),

@@ -21,8 +21,8 @@ KILL, CTRL_C = signal.SIGKILL, signal.SIGINT
 
 SHORT = [
     (KILL, Moment("distill/trajectories.jsonl", at_least=8_000, within_s=0.1)),
-    (CTRL_C, Moment("sft/checkpoint/step-000005", within_s=0.5)),
-    (KILL, Moment("rl/checkpoint/step-000001", within_s=0.7)),
+    (CTRL_C, Moment("sft/checkpoint/step-*", within_s=0.5)),
+    (KILL, Moment("rl/checkpoint/step-*", within_s=0.7)),
 ]
 
 WHOLE = ["tiny/micro", *DETERMINISTIC, "live=16"]

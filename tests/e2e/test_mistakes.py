@@ -64,8 +64,8 @@ GOLD = ("eval", "tiny/micro", "evaluate.engine=scripted")
         (("run", "absent.yaml"), "no recipe 'absent', neither a file nor"),
         (("run",), "the following arguments are required: RECIPE"),
         (("frobnicate",), "invalid choice: 'frobnicate' (choose from "),
-        (("report", ".", "seed=1"), "can't understand seed=1; try thincode report --help"),
-        (("eval", "tiny/micro"), "evaluate.engine.model: name a model folder with --model DIR or --run DIR"),
+        (("doctor", "seed=1"), "can't understand seed=1; try thincode doctor --help"),
+        (("eval", "tiny/micro"), "evaluate.model: name a model folder with --model DIR or --run DIR"),
         (
             ("eval", "tiny/micro", "--model", "absent"),
             "'absent' is no folder; give a folder with config.json and weights",

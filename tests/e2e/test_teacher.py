@@ -115,7 +115,7 @@ def test_ctrl_c_hangs_up_and_says_how_to_go_on(tmp_path: Path) -> None:
     out = tmp_path / "out"
     with OpenAIServer(key=KEY, tick_s=0.05) as server:
         ended = stop(
-            [*words(server, tmp_path, 60), "--quiet", "--out", str(out)],
+            [*words(server, tmp_path, 400), "--quiet", "--out", str(out)],
             out=out,
             moment=Moment("trajectories.jsonl", at_least=1, within_s=0.2),
             random=Random(1),

@@ -34,10 +34,11 @@ def load(words: argparse.Namespace) -> Resolved[Recipe]:
     return load(Recipe, words.recipe, words.overrides)
 
 
-def print_plan(words: argparse.Namespace, resolved: Resolved[Recipe]) -> int:
-    """Every setting and where it came from."""
+def print_plan(words: argparse.Namespace, resolved: Resolved[Recipe], **more: Any) -> int:
+    """Every setting and where it came from; with --json `more` stands in the same object."""
     if words.json:
-        print(json.dumps({path: {"value": value, "from": origin} for path, value, origin in resolved.origins}))
+        settings = {path: {"value": value, "from": origin} for path, value, origin in resolved.origins}
+        print(json.dumps({**settings, **more}))
         return 0
     width = max(len(path) for path, _, _ in resolved.origins)
     for path, value, origin in resolved.origins:

@@ -86,12 +86,10 @@ class BlockRun:
 
     async def run(self, number: int, body: str, *, copies: Sequence[Sequence[int]] = ()) -> Ended:
         """See `Process.run`; with `copies` (a channel and an output for each) ask for so many copies of the worker."""
-        process, loop = self.process, self.loop
+        process = self.process
         started, cpu = time.monotonic(), process.cpu()
         self.number, self.started, self.cpu_started = number, started, cpu
-        channel, reins = process.channel.fileno(), process.reins.fileno()
-        loop.add_reader(channel, self._read)
-        loop.add_reader(reins, self._death)
+        process.watch()
         self._watch()
         kind = wire.BRANCH if copies else wire.BLOCK
         try:
@@ -116,9 +114,6 @@ class BlockRun:
     def _let_go(self) -> None:
         if self.timer is not None:
             self.timer.cancel()
-        for end in (self.process.channel, self.process.reins):
-            if end.fileno() >= 0:
-                self.loop.remove_reader(end.fileno())
 
     async def _send(self, frame: bytes) -> None:
         """At once where the socket takes it, as it nearly always does."""
@@ -162,7 +157,8 @@ class BlockRun:
 
     # --- answers ---------------------------------------------------------------------------------------------------
 
-    def _read(self) -> None:
+    def read(self) -> None:
+        """The channel has something."""
         try:
             part = self.process.channel.recv(1 << 16)
         except BlockingIOError:
@@ -189,7 +185,8 @@ class BlockRun:
             self.left = bool(left)
             self._finish(End(kind), fields[3] if len(fields) > 3 else "", dropped)
 
-    def _death(self) -> None:
+    def death(self) -> None:
+        """The reins have something: the root told of the worker's end, or is gone itself."""
         try:
             status = self.process.reins.recv(2)
         except BlockingIOError:

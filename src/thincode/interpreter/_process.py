@@ -9,6 +9,7 @@ import os
 import socket
 import sys
 import time
+from collections.abc import Callable
 from typing import Any
 
 from . import Limits, _output
@@ -37,6 +38,29 @@ class Process:
         """The session's number of the dormant process that `revive` goes on from; 0: there is none."""
         self.closed = False
         self.block: BlockRun | None = None
+        self._watching: asyncio.AbstractEventLoop | None = None
+
+    def watch(self) -> None:
+        """Have the block under way hear both sockets. Kept up between blocks: asking the kernel anew costs as much as a block."""
+        loop = asyncio.get_running_loop()
+        if self._watching is not loop:
+            self.unwatch()
+            loop.add_reader(self.channel.fileno(), self._heard, BlockRun.read)
+            loop.add_reader(self.reins.fileno(), self._heard, BlockRun.death)
+            self._watching = loop
+
+    def unwatch(self) -> None:
+        """Leave the sockets to whoever reads them next."""
+        if self._watching is not None and not self._watching.is_closed():
+            self._watching.remove_reader(self.channel.fileno())
+            self._watching.remove_reader(self.reins.fileno())
+        self._watching = None
+
+    def _heard(self, what: Callable[[BlockRun], None]) -> None:
+        if self.block is not None:
+            what(self.block)
+        else:
+            self.unwatch()  # nobody asked: it stands there for the next block
 
     def close(self) -> None:
         """Let go of the reins: the root kills every process of this worker. A block under way is lost."""
@@ -45,6 +69,7 @@ class Process:
         self.closed = True
         if self.block is not None:
             self.block.abandon()
+        self.unwatch()
         self.channel.close()
         self.reins.close()
         os.close(self.output)
@@ -77,8 +102,8 @@ class Process:
         self._keep(told["checkpoint"])
         return told
 
-    @staticmethod
-    async def _readable(end: socket.socket, within_s: float) -> bool:
+    async def _readable(self, end: socket.socket, within_s: float) -> bool:
+        self.unwatch()
         loop = asyncio.get_running_loop()
         ready = asyncio.Event()
         loop.add_reader(end.fileno(), ready.set)
@@ -178,7 +203,11 @@ class Process:
             ends.append((theirs, held))
             sent.append([theirs.fileno(), output])
         try:
-            ended = await BlockRun(self, limits).run(number, str(count), copies=sent)
+            self.block = BlockRun(self, limits)
+            try:
+                ended = await self.block.run(number, str(count), copies=sent)
+            finally:
+                self.block = None
             pids = ended.detail.split()
             if ended.end is not End.OK or len(pids) != count:
                 raise OSError(ended.detail if ended.end is End.ERROR else "the session's process did not answer")

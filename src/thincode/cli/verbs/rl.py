@@ -23,14 +23,16 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--gpus", metavar="N", type=int, default=1, help="with --gpu: how many")
 
 
-def print_estimate(words: argparse.Namespace, resolved: Resolved[Recipe]) -> int:
-    """What the recipe will ask of a GPU, if one was named."""
-    if words.gpu is not None:
-        from ...runs import plan
+def print_whole_plan(words: argparse.Namespace, resolved: Resolved[Recipe]) -> int:
+    """Print the settings, and what the recipe will ask of a GPU if one was named."""
+    if words.gpu is None:
+        return print_plan(words, resolved)
+    from ...runs import plan
 
-        figures, assumptions = plan.of_rl(resolved.value, gpu=words.gpu, gpus=words.gpus)
-        given = {"estimate": figures, "assumed": assumptions}
-        print_line(words, "\n" + plan.text(figures, assumptions), **given)
+    figures, assumptions = plan.of_rl(resolved.value, gpu=words.gpu, gpus=words.gpus)
+    print_plan(words, resolved, estimate=figures, assumed=assumptions)
+    if not words.json:
+        print("\n" + plan.text(figures, assumptions))
     return 0
 
 
@@ -40,7 +42,7 @@ def run(words: argparse.Namespace) -> int:
         words.overrides.append(f"rl.model={json.dumps(words.model)}")
     resolved = load(words)
     if words.plan:
-        return print_plan(words, resolved) or print_estimate(words, resolved)
+        return print_whole_plan(words, resolved)
     from ...errors import RecipeError
 
     start = resolved.value.rl.model if resolved.value.rl else None

@@ -24,13 +24,16 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--gpus", metavar="N", type=int, default=1, help="with --plan: how many")
 
 
-def print_estimate(words: argparse.Namespace, resolved: Resolved[Recipe]) -> int:
-    """What the recipe will ask of a GPU."""
-    if resolved.value.sft is not None:
-        from ...runs import plan_sft
+def print_whole_plan(words: argparse.Namespace, resolved: Resolved[Recipe]) -> int:
+    """Print the settings, and what the recipe will ask of a GPU."""
+    if resolved.value.sft is None:
+        return print_plan(words, resolved)
+    from ...runs import plan_sft
 
-        figures, assumptions = plan_sft.of_sft(resolved.value, gpu=words.gpu, gpus=words.gpus)
-        print_line(words, "\n" + plan_sft.text(figures, assumptions), estimate=figures, assumed=assumptions)
+    figures, assumptions = plan_sft.of_sft(resolved.value, gpu=words.gpu, gpus=words.gpus)
+    print_plan(words, resolved, estimate=figures, assumed=assumptions)
+    if not words.json:
+        print("\n" + plan_sft.text(figures, assumptions))
     return 0
 
 
@@ -40,7 +43,7 @@ def run(words: argparse.Namespace) -> int:
         words.overrides.append(f"sft.data={json.dumps(str(words.data))}")
     resolved = load(words)
     if words.plan:
-        return print_plan(words, resolved) or print_estimate(words, resolved)
+        return print_whole_plan(words, resolved)
     from ...errors import RecipeError
 
     section = resolved.value.sft
