@@ -162,7 +162,9 @@ def test_two_hundred_at_once_get_right_answers_though_the_server_starts_anew(fus
 
         def one(number: int) -> None:
             asked = fusion.RunCodeRequest(
-                code=f"print({number} ** 3, input())", language="python", stdin=f"in {number}"
+                code=f"import time; time.sleep(0.05); print({number} ** 3, input())",
+                language="python",
+                stdin=f"in {number}",
             )
             told = fusion.run_code(asked, endpoint=server.url, max_attempts=12)
             assert (told.status, told.run_result.stdout) == ("Success", f"{number**3} in {number}\n")
