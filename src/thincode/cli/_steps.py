@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import json
 import os
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -109,6 +110,34 @@ def print_table(cards: Sequence[Scorecard], style: str) -> None:
         print(STYLES[style](cards), end="")
     else:
         _print_rows(table(cards))
+
+
+def add_runs(parser: argparse.ArgumentParser) -> None:
+    """Run folders, and how to print what stands in them."""
+    add = parser.add_argument
+    add("runs", type=Path, nargs="+", metavar="RUN", help="an evaluation, or a pipeline's folder")
+    add("--as", dest="style", choices=("table", "csv", "markdown", "latex"), default="table")
+    add("--json", action="store_true", help="as JSON")
+
+
+def print_cards(words: argparse.Namespace, cards: Sequence[Scorecard]) -> int:
+    """Scorecards as `add_runs` lets one ask for them."""
+    if words.json:
+        print(json.dumps([dataclasses.asdict(card) for card in cards]))
+    else:
+        print_table(cards, words.style)
+    return 0
+
+
+def print_whole_plan(
+    words: argparse.Namespace, resolved: Resolved[Recipe], estimate: Callable[..., Any], text: Callable[..., str]
+) -> int:
+    """The settings, then what the recipe will ask of a GPU and what that assumes."""
+    figures, assumptions = estimate(resolved.value, gpu=words.gpu, gpus=words.gpus)
+    print_plan(words, resolved, estimate=figures, assumed=assumptions)
+    if not words.json:
+        print("\n" + text(figures, assumptions))
+    return 0
 
 
 def _print_rows(rows: Sequence[Sequence[str]]) -> None:

@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import argparse
-import dataclasses
-import json
-from pathlib import Path
 
-from .._steps import print_table
+from .._steps import add_runs, print_cards
 from .._verb import Verb
 
 
 def add(parser: argparse.ArgumentParser) -> None:
     """The runs, and how to split and write."""
-    parser.add_argument("runs", type=Path, nargs="+", metavar="RUN", help="an evaluation, or a pipeline's folder")
+    add_runs(parser)
     parser.add_argument("--groups", default="", metavar="TAG,…", help="problem tags to split by, for example subject")
-    parser.add_argument("--as", dest="style", choices=("table", "csv", "markdown", "latex"), default="table")
-    parser.add_argument("--json", action="store_true", help="as JSON")
 
 
 def run(words: argparse.Namespace) -> int:
@@ -24,11 +19,7 @@ def run(words: argparse.Namespace) -> int:
     from ...runs import compare
 
     cards = compare.run(words.runs, groups=[tag for tag in words.groups.split(",") if tag])
-    if words.json:
-        print(json.dumps([dataclasses.asdict(card) for card in cards]))
-    else:
-        print_table(cards, words.style)
-    return 0
+    return print_cards(words, cards)
 
 
 VERB = Verb(

@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import dataclasses
-import json
-from pathlib import Path
 
-from .._steps import print_table
+from .._steps import add_runs, print_cards
 from .._verb import Verb
 
 
 def add(parser: argparse.ArgumentParser) -> None:
     """The runs and the style."""
-    parser.add_argument("runs", type=Path, nargs="+", metavar="RUN", help="an evaluation, or a pipeline's folder")
-    parser.add_argument("--as", dest="style", choices=("table", "csv", "markdown", "latex"), default="table")
-    parser.add_argument("--json", action="store_true", help="as JSON")
+    add_runs(parser)
 
 
 def run(words: argparse.Namespace) -> int:
@@ -23,11 +18,7 @@ def run(words: argparse.Namespace) -> int:
     from ...runs import compare
 
     cards = compare.scorecards(words.runs)
-    if words.json:
-        print(json.dumps([dataclasses.asdict(card) for card in cards]))
-    else:
-        print_table(cards, words.style)
-    return 0
+    return print_cards(words, cards)
 
 
 VERB = Verb(

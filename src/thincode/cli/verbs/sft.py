@@ -5,14 +5,9 @@ from __future__ import annotations
 import argparse
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from .._steps import USAGE, add_recipe, first_process, load, opened, print_line, print_plan
+from .._steps import USAGE, add_recipe, first_process, load, opened, print_line, print_plan, print_whole_plan
 from .._verb import Verb
-
-if TYPE_CHECKING:
-    from ...runs.recipe import Recipe
-    from ...settings import Resolved
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -24,26 +19,17 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--gpus", metavar="N", type=int, default=1, help="with --plan: how many")
 
 
-def print_whole_plan(words: argparse.Namespace, resolved: Resolved[Recipe]) -> int:
-    """Print the settings, and what the recipe will ask of a GPU."""
-    if resolved.value.sft is None:
-        return print_plan(words, resolved)
-    from ...runs import plan_sft
-
-    figures, assumptions = plan_sft.of_sft(resolved.value, gpu=words.gpu, gpus=words.gpus)
-    print_plan(words, resolved, estimate=figures, assumed=assumptions)
-    if not words.json:
-        print("\n" + plan_sft.text(figures, assumptions))
-    return 0
-
-
 def run(words: argparse.Namespace) -> int:
     """Print where the model lies."""
     if words.data is not None:
         words.overrides.append(f"sft.data={json.dumps(str(words.data))}")
     resolved = load(words)
     if words.plan:
-        return print_whole_plan(words, resolved)
+        if resolved.value.sft is None:
+            return print_plan(words, resolved)
+        from ...runs import plan_sft
+
+        return print_whole_plan(words, resolved, plan_sft.of_sft, plan_sft.text)
     from ...errors import RecipeError
 
     section = resolved.value.sft
