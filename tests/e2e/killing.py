@@ -74,7 +74,12 @@ def stop(words: Sequence[str], *, out: Path, moment: Moment, random: Random, wit
     """
     with log.open("wb") as stderr:
         process = subprocess.Popen(
-            command(*words), stdout=subprocess.DEVNULL, stderr=stderr, env=ENVIRONMENT, start_new_session=True
+            command(*words),
+            stdout=subprocess.DEVNULL,
+            stderr=stderr,
+            env=ENVIRONMENT,
+            start_new_session=True,
+            preexec_fn=_hear_ctrl_c,
         )
     # Python itself answers Ctrl-C with a traceback until our first line runs, so that one waits for a run that has begun.
     ready = (lambda: _holds(out, process.pid)) if with_signal == signal.SIGINT else (lambda: True)
@@ -92,6 +97,11 @@ def stop(words: Sequence[str], *, out: Path, moment: Moment, random: Random, wit
         time.sleep(0.02)
     left = [_command_line(pid) for pid, born in started.items() if _alive(pid, born)]
     return Ended(process.returncode, hit, log.read_text(encoding="utf-8", errors="replace"), left)
+
+
+def _hear_ctrl_c() -> None:
+    """Tests that run in a shell's background were told to ignore it, and would pass that on."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def _holds(out: Path, pid: int) -> bool:

@@ -90,7 +90,8 @@ async def live(
         tally.blocks += 2
         tally.statuses[result.status] += 1
         tally.restored[result.restored] += 1
-        kept = result.state_kept and result.status is not Status.LOST
+        full = look.detail == "MemoryError"  # what earlier blocks left fills its memory: it can't even print
+        kept = result.state_kept and result.status is not Status.LOST and not full
         judged = kept and look.status in (Status.OK, Status.ERROR)
         if look.output != f"{tenant.canary}\n" and (judged or look.status is Status.OK):
             tally.wrong.append(f"{tenant.canary}: {result.detail} {result.output!r} then {look.output!r}")
@@ -100,7 +101,7 @@ async def live(
         if not (kept and look.state_kept):
             tally.lost_names += 1
             await tenant.settle()
-        if draw.random() < 0.05:
+        if full or draw.random() < 0.05:
             await tenant.session.close()
             tenant.session = await interpreter.session(seed=draw.randrange(2**32))
             await tenant.settle()
