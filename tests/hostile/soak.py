@@ -45,6 +45,8 @@ class Tally:
     restored: Counter[str] = field(default_factory=Counter)
     lost_names: int = 0
     branches: int = 0
+    spent: int = 0
+    """Looks at sessions whose own blocks left them no memory or no voice."""
     wrong: list[str] = field(default_factory=list)
     """Each a session that saw another's canary, or lost its own without a word."""
     rss_mib: list[float] = field(default_factory=list)
@@ -90,10 +92,12 @@ async def live(
         tally.blocks += 2
         tally.statuses[result.status] += 1
         tally.restored[result.restored] += 1
-        full = look.detail == "MemoryError"  # what earlier blocks left fills its memory: it can't even print
-        kept = result.state_kept and result.status is not Status.LOST and not full
+        # What its blocks left fills its memory, or silences it: a lost name would print a NameError.
+        spent = look.detail == "MemoryError" or not look.output
+        tally.spent += spent
+        kept = result.state_kept and result.status is not Status.LOST and not spent
         judged = kept and look.status in (Status.OK, Status.ERROR)
-        if look.output != f"{tenant.canary}\n" and (judged or look.status is Status.OK):
+        if look.output != f"{tenant.canary}\n" and not spent and (judged or look.status is Status.OK):
             tally.wrong.append(f"{tenant.canary}: {result.detail} {result.output!r} then {look.output!r}")
         for seen in CANARY.findall(result.output + look.output):
             if seen != tenant.canary:
@@ -101,7 +105,7 @@ async def live(
         if not (kept and look.state_kept):
             tally.lost_names += 1
             await tenant.settle()
-        if full or draw.random() < 0.05:
+        if spent or draw.random() < 0.05:
             await tenant.session.close()
             tenant.session = await interpreter.session(seed=draw.randrange(2**32))
             await tenant.settle()

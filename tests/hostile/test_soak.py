@@ -82,6 +82,7 @@ def check(scratch: Path, *, seconds: float, sessions: int) -> None:
     assert {"ok", "error", "limit"} <= set(seen["statuses"])
     assert "lost" not in seen["statuses"], seen
     assert seen["branches"]
+    assert seen["spent"] < seen["blocks"] / 50
     # After the first quarter nothing grows with the number of blocks.
     memory = seen["rss_mib"][len(seen["rss_mib"]) // 4 :]
     assert max(memory) - memory[0] < 8, memory

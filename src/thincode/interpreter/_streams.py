@@ -18,6 +18,10 @@ CONTINUATION = bytes(range(0x80, 0xC0))
 class Output(io.FileIO):
     """Descriptor 1 as text's lower end: past `spill_at` bytes a block's output is kept as a tail only, and counted."""
 
+    # Taken when this file is loaded: a block may have replaced them when a closed output is made anew.
+    _put = staticmethod(os.write)
+    _ident = staticmethod(_thread.get_ident)
+
     def __init__(self, *, spill_at: int, tail: int) -> None:
         super().__init__(1, "w", closefd=False)
         self.spill_at = spill_at
@@ -25,8 +29,6 @@ class Output(io.FileIO):
         self.stale: frozenset[int] = frozenset()
         self.muted = False
         self.start()
-        self._put = os.write
-        self._ident = _thread.get_ident
 
     def start(self) -> None:
         self.written = 0
