@@ -46,7 +46,7 @@ class Tally:
     lost_names: int = 0
     branches: int = 0
     spent: int = 0
-    """Looks at sessions whose own blocks left them no memory or no voice."""
+    """Looks at sessions whose own blocks left them no memory to print with."""
     wrong: list[str] = field(default_factory=list)
     """Each a session that saw another's canary, or lost its own without a word."""
     rss_mib: list[float] = field(default_factory=list)
@@ -92,12 +92,11 @@ async def live(
         tally.blocks += 2
         tally.statuses[result.status] += 1
         tally.restored[result.restored] += 1
-        # What its blocks left fills its memory, or silences it: a lost name would print a NameError.
-        spent = look.detail == "MemoryError" or not look.output
+        spent = look.detail == "MemoryError"  # what its blocks left fills its memory: it can't even print
         tally.spent += spent
         kept = result.state_kept and result.status is not Status.LOST and not spent
         judged = kept and look.status in (Status.OK, Status.ERROR)
-        if look.output != f"{tenant.canary}\n" and not spent and (judged or look.status is Status.OK):
+        if look.output != f"{tenant.canary}\n" and (judged or look.status is Status.OK):
             tally.wrong.append(f"{tenant.canary}: {result.detail} {result.output!r} then {look.output!r}")
         for seen in CANARY.findall(result.output + look.output):
             if seen != tenant.canary:
