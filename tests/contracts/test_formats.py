@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from thincode.interpreter.presets import PRESETS
 from thincode.settings import kind, kinds
 from thincode.trajectory import Segment, SegmentKind
-from thincode.trajectory.formats import Call, Format, build
+from thincode.trajectory.formats import Call, Format, Sheet, build, sheet
 from thincode.trajectory.tokenizer import Tokenizer
 
 ROOM = "thincode.trajectory.formats"
@@ -82,6 +85,25 @@ def taught(format: Format) -> list[Segment]:
 
 def test_there_are_formats() -> None:
     assert {"thinc", "tir", "cot"} <= set(kinds(ROOM))
+
+
+@every_format
+def test_a_sheet_says_what_is_published_of_its_system(format: Format) -> None:
+    chosen = kind(ROOM, format.name)
+    found = sheet(chosen)
+    assert found is chosen.module.SHEET
+    assert found.preset is None or found.preset in PRESETS
+    runs_code = any(segment.kind is SegmentKind.CODE for segment in taught(format))
+    assert (found.calls == 0) is not runs_code
+    assert runs_code or found.preset is None
+    assert not found.unknown.endswith(".")
+
+
+def test_a_format_from_outside_needs_no_sheet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "lab_without_sheets").mkdir()
+    (tmp_path / "lab_without_sheets" / "bare.py").write_text(f"from {ROOM}.tir import Settings, build\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    assert sheet(kind(ROOM, "lab_without_sheets.bare")) == Sheet(system="lab_without_sheets.bare")
 
 
 @every_format

@@ -110,6 +110,35 @@ class Thinks(Protocol):
         """What goes in when a thought has used its tokens: it holds `thought_end`, and the model answers behind it."""
 
 
+@dataclass(frozen=True)
+class Sheet:
+    """What is published of the system whose trajectories a format writes. Defaults to take over, none of which is enforced."""
+
+    system: str
+    """As `docs/systems.md` names it."""
+    paper: str = ""
+    """For example `arXiv 2505.24480`; empty: none."""
+    repository: str = ""
+    """For example `github.com/RUCAIBox/CIR`; empty: none is public."""
+    preset: str | None = None
+    """Its interpreter in `interpreter.presets`; None: ours as the limits say, or no code runs."""
+    calls: int | None = None
+    """Blocks that run in a trajectory; 0 in text alone. None: unbounded, or not known."""
+    turn_tokens: int | None = None
+    """New tokens of one turn; None: not bounded apart, or not known."""
+    context_tokens: int | None = None
+    """Of a whole trajectory in evaluation, prompt and outputs included; None: not known."""
+    thinking_tokens: int | None = None
+    """Of a thought; None: not bounded apart, or there is none."""
+    unknown: str = ""
+    """What could not be known, so that it is our choice; ends without a period."""
+
+
 def build(kind: Kind) -> Format:
     """The format a recipe names."""
     return cast("Format", kind.module.build(kind.settings))
+
+
+def sheet(kind: Kind) -> Sheet:
+    """What is published of the format a recipe names; for one from outside without a `SHEET`, its name alone."""
+    return cast("Sheet", getattr(kind.module, "SHEET", Sheet(system=kind.name)))

@@ -11,13 +11,15 @@ from dataclasses import dataclass
 
 from ...settings import settings
 from .. import Segment, SegmentKind
-from . import Call, Insertion
+from . import Call, Insertion, Sheet
 from ._fenced import Fenced
 
 INSTRUCTION = "Reason step by step, without code. Give the answer as \\boxed{answer}."
 
 _THINK_END = "</think>"
 TIME_IS_UP = "The tokens for thinking are spent; what follows from the above is the answer."
+
+SHEET = Sheet(system="Plain CoT", calls=0)
 
 
 @settings

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from ...settings import settings
 from .. import Segment, SegmentKind
-from . import Call, Insertion
+from . import Call, Insertion, Sheet
 from ._boxed import last_boxed
 from ._printed import harmless
 
@@ -28,6 +28,13 @@ INSTRUCTION = (
     "Solve the problem step by step. Write each piece of text as <|text|>…<|endofblock|> and each piece of Python as "
     "<|code|>…<|endofblock|>; what it gives follows as <|execution|>…<|endofblock|>. Close with a text block that holds the "
     "answer alone."
+)
+
+SHEET = Sheet(
+    system="MathCoder",
+    paper="arXiv 2310.03731",
+    repository="github.com/mathllm/MathCoder",
+    unknown="the notebook's limits",
 )
 
 

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from ...settings import settings
 from .. import Segment, SegmentKind
+from . import Sheet
 from ._fenced import Fenced
 
 INSTRUCTION = (
@@ -18,6 +19,14 @@ INSTRUCTION = (
     "```python blocks, each fence alone on its line. A block runs as soon as it is closed, and what it prints follows in an "
     "```output block; later blocks still know the names of earlier ones. Write nothing between an output and the next block. "
     "Take the answer from the last output and give it as \\boxed{answer}."
+)
+
+SHEET = Sheet(
+    system="ThinC",
+    paper="arXiv 2605.07237",
+    calls=20,
+    context_tokens=32_768,
+    unknown="the wire format, the worked examples of its prompt, the interpreter's state and limits",
 )
 
 

@@ -7,6 +7,7 @@ plan, and is a `plan` segment too.
 from __future__ import annotations
 
 from ...settings import settings
+from . import Sheet
 from ._fenced import Fenced
 
 INSTRUCTION = (
@@ -14,6 +15,8 @@ INSTRUCTION = (
     "each fence stands alone on its line. A block runs as soon as it is closed, and what it prints follows in an ```output "
     "block; later blocks still know the names of earlier ones. Give the answer as \\boxed{answer}."
 )
+
+SHEET = Sheet(system="Interleaved TIR", unknown="it is no one system: fences, prompt and limits are those of `thinc`")
 
 
 @settings

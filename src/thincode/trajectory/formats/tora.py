@@ -2,18 +2,27 @@ r"""ToRA (Gou et al. 2024, arXiv 2309.17452; github.com/microsoft/ToRA): rationa
 
 `r1 a1 u1 r2 …` in the paper: rationale, ```python program, ```output of it. The published runs often begin with the program and
 say the answer in one closing sentence with `\boxed{…}`. What the authors show after a failed program is the exception's last
-line alone. Interpreter as published: a fresh process a program, 5 s, outputs cut at 400 characters, four programs at most.
-The system prompt of the authors' training data is not public; the instruction here is ours.
+line alone. The instruction here is ours.
 """
 
 from __future__ import annotations
 
 from ...settings import settings
+from . import Sheet
 from ._fenced import Fenced
 
 INSTRUCTION = (
     "Solve the problem with natural language and ```python programs in turn, each fence alone on its line. What a program "
     "prints follows in an ```output block. Conclude from it and give the answer as \\boxed{answer}."
+)
+
+SHEET = Sheet(
+    system="ToRA",
+    paper="arXiv 2309.17452",
+    repository="github.com/microsoft/ToRA",
+    preset="tora",
+    calls=4,
+    unknown="the prompt of the training data",
 )
 
 
