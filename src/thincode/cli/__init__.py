@@ -10,29 +10,17 @@ from importlib import import_module
 
 from ._verb import Verb
 
-NAMES = (
-    "demo",
-    "run",
-    "distill",
-    "export",
-    "data",
-    "model",
-    "sft",
-    "rl",
-    "eval",
-    "solve",
-    "grade",
-    "measure",
-    "compare",
-    "scores",
-    "inspect",
-    "report",
-    "view",
-    "recipes",
-    "interpreter",
-    "doctor",
-)
-"""The verbs in the order of a day's work; each is a file in `verbs/`."""
+GROUPS = {
+    "begin": ("demo", "recipes", "doctor"),
+    "train": ("run", "distill", "sft", "rl"),
+    "data": ("data", "export", "model"),
+    "score": ("eval", "solve", "grade", "measure", "compare", "scores", "inspect"),
+    "look": ("report", "view"),
+    "serve": ("interpreter",),
+}
+"""The verbs by what one does with them; each is a file in `verbs/`."""
+
+NAMES = tuple(name for names in GROUPS.values() for name in names)
 
 
 def verb(name: str) -> Verb:
@@ -77,15 +65,21 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _parser(verbs: dict[str, Verb]) -> argparse.ArgumentParser:
     from .. import __version__
 
-    lines = "\n".join(f"  {name:<11} {verb.line}" for name, verb in verbs.items())
+    lines = "".join(
+        f"{group * (name == names[0]):<6}{name:<12}{verbs[name].line}\n"
+        for group, names in GROUPS.items()
+        for name in names
+    )
     parser = argparse.ArgumentParser(
         prog="thincode",
-        usage="thincode VERB …",
-        description="Teach language models to think in code.",
-        epilog=f"verbs:\n{lines}\n\n`thincode VERB --help` says more. Settings are changed by key.path=value.",
+        usage="thincode VERB …        (teach language models to think in code)",
+        description=f"{lines}`thincode VERB --help` says more. Settings are changed by key.path=value.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
+        add_help=False,
     )
-    parser.add_argument("--version", action="version", version=f"thincode {__version__}")
+    # Listed nowhere: with the verbs they would not fit a screen, and everybody tries them.
+    parser.add_argument("-h", "--help", action="help", help=argparse.SUPPRESS)
+    parser.add_argument("--version", action="version", version=f"thincode {__version__}", help=argparse.SUPPRESS)
     places = parser.add_subparsers(dest="verb", prog="thincode", metavar="VERB", help=argparse.SUPPRESS)
     for name, verb in verbs.items():
         place = places.add_parser(

@@ -58,7 +58,7 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_without_a_verb_the_help_names_every_verb(say: Said) -> None:
     code, out, _ = say()
     assert code == 0
-    assert all(f"\n  {name} " in out for name in NAMES)
+    assert all(any(name in line.split()[:2] for line in out.splitlines()) for name in NAMES)
 
 
 @pytest.mark.parametrize(
