@@ -15,7 +15,7 @@ from ..engines import Context, Exchange, Finish, Sampling, Voice
 from ..errors import GenerationLostError, RecipeError
 from ..interpreter import BlockResult, Interpreter, Session, Status
 from ..trajectory import Address, Author, Block, BlockStatus, EndReason, Segment, SegmentKind, Trajectory
-from ..trajectory.formats import Call, Format, Insertion, Thinks
+from ..trajectory.formats import Call, Format, Insertion, Reports, Thinks
 from ..trajectory.tokens import TokenBuilder, insert, spans
 from . import Budget, prompt
 from ._turn import Turn, Watch
@@ -108,6 +108,8 @@ class _Episode:
             self.tokens = TokenBuilder(setting.tokenizer.encode(self.prompt, special=True))
         self.session: Session | None = None
         self.ran: list[tuple[str, BlockResult]] = []
+        self.refused = 0
+        """Calls that were answered without being run; they count as calls."""
         self.told = False
         self.unavailable = False
         """The model was told that the interpreter is."""
@@ -270,6 +272,12 @@ class _Episode:
             printed = self.setting.tokenizer.neutralize(printed)
         return result, printed
 
+    def reported(self, printed: str, block: Block) -> Insertion:
+        """What goes in for a block that printed `printed` and ended so."""
+        if not isinstance(self.format, Reports):
+            return self.format.output(printed)
+        return self.format.report(printed, block if self.setting.timed else replace(block, wall_s=0.0, cpu_s=0.0))
+
     # --- the end ---
 
     def finished(self, end: EndReason) -> Trajectory:
@@ -343,17 +351,21 @@ async def _converse(episode: _Episode) -> EndReason:
             continue
         if turn.call is None:
             return EndReason.FINISHED if turn.ended else EndReason.CONTEXT
-        if len(episode.ran) >= budget.calls:
+        if len(episode.ran) + episode.refused >= budget.calls:
             if episode.told:
                 return EndReason.CALLS
             episode.told = True
             notice = episode.format.notice(CALLS_SPENT)
             fits = episode.insert(SegmentKind.NOTICE, notice, CALLS_SPENT, Author.DRIVER)
+        elif turn.call.refused:
+            episode.refused += 1
+            notice = episode.format.output(turn.call.refused)
+            fits = episode.insert(SegmentKind.NOTICE, notice, notice.body, Author.DRIVER)
         else:
             result, printed = episode.show(await episode.execute(turn.call))
-            _note(episode, result)
+            block = _note(episode, result)
             if result.status is not Status.LOST:
-                insertion = episode.format.output(printed)
+                insertion = episode.reported(printed, block)
                 fits = episode.insert(SegmentKind.OUTPUT, insertion, insertion.body, Author.INTERPRETER)
             elif episode.setting.answer_without_interpreter:
                 episode.unavailable = True
@@ -368,7 +380,7 @@ async def _converse(episode: _Episode) -> EndReason:
     raise AssertionError("unreachable: every turn uses at least one token of the budget")
 
 
-def _note(episode: _Episode, result: BlockResult) -> None:
+def _note(episode: _Episode, result: BlockResult) -> Block:
     """Write the block's result into its code segment, the last one."""
     block = Block(
         status=_STATUS[result.status],
@@ -378,3 +390,4 @@ def _note(episode: _Episode, result: BlockResult) -> None:
         cpu_s=result.cpu_s,
     )
     episode.segments[-1] = replace(episode.segments[-1], block=block)
+    return block

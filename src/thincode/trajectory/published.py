@@ -18,7 +18,8 @@ from typing import Any
 from .. import _jsonl
 from ..errors import DataError
 from . import Address, Block, BlockStatus, EndReason, Segment, SegmentKind, Trajectory
-from .formats import Format
+from .formats import Converses, Format, Reports
+from .formats._json_calls import written
 
 STAGE = "published"
 
@@ -100,8 +101,8 @@ def trajectory_of(row: Mapping[str, Any], *, format: Format, place: str = "row",
             f"this row: {', '.join(row) or 'none'}"
         )
     question = next((row[field] for field in _QUESTION_FIELDS if isinstance(row.get(field), str)), None)
-    asked = [message["content"] for message in messages if message.get("role") == "user"]
-    found = with_blocks(segments)
+    asked = [message["content"] for message in messages if message.get("role") == "user" and not _answers(message)]
+    found = with_blocks(segments, format)
     return Trajectory(
         address=Address(0, STAGE, 0, str(row.get("id", name)), int(row.get("sample", 0))),
         question=question if question is not None else "\n".join(asked),
@@ -114,12 +115,13 @@ def trajectory_of(row: Mapping[str, Any], *, format: Format, place: str = "row",
     )
 
 
-def with_blocks(segments: Sequence[Segment]) -> list[Segment]:
+def with_blocks(segments: Sequence[Segment], format: Format) -> list[Segment]:
     """The segments with a block on each piece of code that has an output right behind it."""
     found = list(segments)
     for place, (segment, after) in enumerate(itertools.pairwise(segments)):
         if segment.kind is SegmentKind.CODE and after.kind is SegmentKind.OUTPUT:
-            found[place] = replace(segment, block=status_of(after.content))
+            said = format.reported(after) if isinstance(format, Reports) else None
+            found[place] = replace(segment, block=said or status_of(after.content))
     return found
 
 
@@ -160,18 +162,50 @@ def _from_pieces(pieces: Sequence[Mapping[str, Any]], format: Format, place: str
 
 def _from_messages(messages: Sequence[Mapping[str, Any]], format: Format, place: str) -> list[Segment]:
     """Turns of the assistant hold text and code, those of the tool what it printed; a single turn holds everything."""
-    turns = [message for message in messages if message.get("role") not in ("system", "user")]
+    turns = [message for message in messages if message.get("role") not in ("system", "user") or _answers(message)]
     if len(turns) == 1:
-        return format.parse(str(turns[0]["content"]))
+        return format.parse(_said(turns[0]))
+    if isinstance(format, Converses):
+        return format.parse(_text(turns, format, place))
     found: list[Segment] = []
     for number, message in enumerate(turns, start=1):
-        content = str(message.get("content") or "")
+        content = _said(message)
         if message.get("role") == "assistant":
             found += format.segments(content, call=None, first=not found, last=number == len(turns))
         else:
             kind = _kind_of(message, place) or SegmentKind.OUTPUT
             found.append(Segment(kind, format.piece(kind, content), content))
     return found
+
+
+def _text(turns: Sequence[Mapping[str, Any]], format: Format, place: str) -> str:
+    """Turns as one text, as `format` writes it; answers to several calls of one turn are one answer."""
+    text, answers = "", list[str]()
+    for number, message in enumerate(turns):
+        if message.get("role") == "assistant":
+            text += _said(message)
+            continue
+        if message.get("role") != "user":
+            _kind_of(message, place)
+        answers.append(_said(message).removeprefix("<tool_response>\n").removesuffix("\n</tool_response>"))
+        if number + 1 == len(turns) or turns[number + 1].get("role") == "assistant":
+            text += format.piece(SegmentKind.OUTPUT, "\n</tool_response>\n<tool_response>\n".join(answers))
+            answers.clear()
+    return text
+
+
+def _answers(message: Mapping[str, Any]) -> bool:
+    """Whether a message of the user's is what a chat template makes of a tool's."""
+    return message.get("role") == "user" and str(message.get("content")).lstrip().startswith("<tool_response>")
+
+
+def _said(message: Mapping[str, Any]) -> str:
+    """What a message says; calls that stand beside its text are written behind it, as chat templates do."""
+    parts = [str(message.get("content") or "")]
+    for call in message.get("tool_calls") or ():
+        function = call.get("function", call)
+        parts.append(written(str(function.get("name")), function.get("arguments") or {}))
+    return "\n".join(part for part in parts if part)
 
 
 def _kind_of(piece: Mapping[str, Any], place: str) -> SegmentKind | None:

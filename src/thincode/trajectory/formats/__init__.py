@@ -7,12 +7,12 @@ tokenizer its special tokens.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol, cast, runtime_checkable
+from typing import Any, Protocol, cast, runtime_checkable
 
 from ...settings import Kind
-from .. import Segment, SegmentKind
+from .. import Block, Segment, SegmentKind
 
 
 @dataclass(frozen=True)
@@ -25,6 +25,8 @@ class Call:
     missing: str = ""
     """What the driver adds to complete the closer: its line break, where the model ended its turn right behind it. Goes in
     like a closer that had shared its token with dropped text."""
+    refused: str = ""
+    """What the model is told instead of running this: it calls a tool that is not here, or can't be read. Empty: it runs."""
 
 
 @dataclass(frozen=True)
@@ -108,6 +110,44 @@ class Thinks(Protocol):
 
     def close_thought(self) -> Insertion:
         """What goes in when a thought has used its tokens: it holds `thought_end`, and the model answers behind it."""
+
+
+@dataclass(frozen=True)
+class ToolTurn:
+    """How a chat template writes what stands between two turns of the assistant, where that is a tool's output."""
+
+    end: str
+    """Ends the assistant's turn: a token of its own, which the model itself writes."""
+    before: str
+    """From there to the output."""
+    after: str
+    """From the output to where the assistant speaks again."""
+
+
+@runtime_checkable
+class Converses(Protocol):
+    """What a format has besides, whose outputs are turns of a tool, in the words of the model's chat template."""
+
+    @property
+    def tools(self) -> Sequence[Mapping[str, Any]]:
+        """Schemas of the tools, as chat templates take them."""
+
+    def spoken_in(self, turn: ToolTurn) -> Format:
+        """The same format in the words of a template."""
+
+    def messages(self, segments: Sequence[Segment]) -> list[dict[str, str]]:
+        """A trajectory as a chat's messages: `role` (assistant, tool) and `content` each, without the template's words."""
+
+
+@runtime_checkable
+class Reports(Protocol):
+    """What a format has besides, whose outputs say how a block ended."""
+
+    def report(self, printed: str, block: Block) -> Insertion:
+        """`output` for a block that ended so."""
+
+    def reported(self, segment: Segment) -> Block | None:
+        """How a block ended, by its output; None where that does not say."""
 
 
 @dataclass(frozen=True)
