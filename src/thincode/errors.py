@@ -7,6 +7,7 @@
     │   ├── ModelError         a model folder or tokenizer can't be used
     │   ├── AlarmError         training went wrong in a way the recipe set an alarm for; the run stopped, checkpointed
     │   ├── RunFolderError     a run folder exists, is missing, is newer than this version, or its checkpoint can't be read
+    │   │   └── RunInUseError  another process writes there
     │   ├── IsolationError     sessions are less isolated than they must be on this machine
     │   └── MissingExtraError  an optional dependency is not installed
     └── InfrastructureError    exit code 3; our side failed, never the model's: lost blocks, dead engine, full disk
@@ -49,6 +50,10 @@ class AlarmError(UserError):
 
 class RunFolderError(UserError):
     """A run folder exists, is missing, or holds something this version can't read."""
+
+
+class RunInUseError(RunFolderError):
+    """Another process writes in the run folder."""
 
 
 class IsolationError(UserError):

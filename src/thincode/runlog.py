@@ -27,7 +27,7 @@ from typing import Any, ClassVar, Self
 from . import atomic
 from ._environment import environment
 from ._progress import Progress, duration
-from .errors import DataError, RunFolderError
+from .errors import DataError, RunFolderError, RunInUseError
 from .settings import leaves, read_yaml, write_yaml
 
 __all__ = ["FORMAT", "Log", "Progress", "RunFolder", "duration", "read_log"]
@@ -242,7 +242,7 @@ class _Lock:
         except BlockingIOError:
             holder = os.pread(self._file, 100, 0).decode("ascii", "replace").strip()
             os.close(self._file)
-            raise RunFolderError(
+            raise RunInUseError(
                 f"{path.parent}: process {holder or '?'} is writing there; wait for it, stop it, or name another folder "
                 f"with --out"
             ) from None

@@ -7,11 +7,12 @@ import io
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
 from thincode.problems import Problem, WorkedSolution
-from thincode.problems.drills import Split, families, split_of
+from thincode.problems.drills import Cut, Split, families, split_of
 from thincode.problems.sources import drills
 from thincode.problems.sources.drills import Settings, Wordings
 
@@ -75,6 +76,36 @@ def test_a_thought_before_each_block_states_what_it_prints_flawed_or_not(name: s
 
 
 @EVERY
+@pytest.mark.parametrize("fallible", [0.0, 1.0])
+def test_the_words_of_a_solution_end_in_what_its_program_prints(name: str, fallible: float) -> None:
+    settings = Settings(families=(name,), fallible=fallible)
+    for problem in load(name, count=50):
+        solution = drills.worked_solution(settings, problem, seed=1)
+        printed = run(solution)[-1]
+        assert solution.answer == printed, problem
+        assert re.findall(r"\d+", " ".join(solution.text or solution.thoughts))[-1] == printed, problem
+
+
+@EVERY
+@pytest.mark.parametrize("fallible", [0.0, 1.0])
+def test_every_cut_of_a_program_prints_the_same_answer(name: str, fallible: float) -> None:
+    settings = Settings(families=(name,), fallible=fallible)
+    for problem in load(name, count=30):
+        steps, dense, alone = (
+            drills.worked_solution(replace(settings, cut=cut), problem, seed=1)
+            for cut in (Cut.STEPS, Cut.DENSE, Cut.ALONE)
+        )
+        printed = run(steps)
+        assert run(dense)[-1] == printed[-1], problem
+        assert len(dense.blocks) > len(steps.blocks)
+        assert all(block(run(dense)).count("\n") <= 2 for block in dense.blocks), problem
+        outputs: list[str] = []
+        for block in alone.blocks:
+            outputs += run(WorkedSolution(plan="", blocks=(partial(said, block(outputs)),)))
+        assert outputs == printed, problem
+
+
+@EVERY
 def test_the_plan_is_one_sentence_of_strategy_without_a_number(name: str) -> None:
     plan = families()[name].plan
     assert not re.search(r"\d", plan)
@@ -100,6 +131,10 @@ def test_the_last_block_needs_what_earlier_blocks_left_or_printed(name: str) -> 
         source = solution.blocks[-1](run(solution))
         reads_outputs = source != solution.blocks[-1](["7"] * len(solution.blocks))
         assert reads_outputs or not runs_alone(source), problem
+
+
+def said(source: str, _: Sequence[str]) -> str:
+    return source
 
 
 def runs_alone(source: str) -> bool:

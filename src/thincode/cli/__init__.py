@@ -12,7 +12,7 @@ from ._verb import Verb
 
 GROUPS = {
     "begin": ("demo", "recipes", "doctor"),
-    "train": ("run", "distill", "sft", "rl"),
+    "train": ("run", "sweep", "distill", "sft", "rl"),
     "data": ("data", "export", "model"),
     "score": ("eval", "solve", "grade", "measure", "compare", "scores", "inspect"),
     "look": ("report", "view"),
@@ -72,8 +72,8 @@ def _parser(verbs: dict[str, Verb]) -> argparse.ArgumentParser:
     )
     parser = argparse.ArgumentParser(
         prog="thincode",
-        usage="thincode VERB …        (teach language models to think in code)",
-        description=f"{lines}`thincode VERB --help` says more. Settings are changed by key.path=value.",
+        usage="thincode VERB [key.path=value …]    `thincode VERB --help` says more",
+        description=lines,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         add_help=False,
     )

@@ -54,18 +54,29 @@ def opened(words: argparse.Namespace, resolved: Resolved[Recipe]) -> Iterator[tu
     Raises:
         RunFolderError: the folder exists and --resume was not said, or --resume without --out.
     """
-    from ..errors import RunFolderError
-
-    if words.resume and words.out is None:
-        raise RunFolderError("--resume: which run? Name its folder with --out DIR")
-    out = words.out = words.out or Path("runs") / f"{words.verb}-{time.strftime('%Y%m%d-%H%M%S')}"
-    if out.is_dir() and any(out.iterdir()) and not words.resume and first_process():
-        raise RunFolderError(f"{out}: exists already; go on with --resume, or name another folder with --out")
+    out = claim(words)
     from ..runs.pipeline import Pipeline
     from ..runs.workshop import Workshop
 
     with Workshop(resolved.value) as shop:
         yield Pipeline(resolved, out=out, shop=shop, console=console(words)), out
+
+
+def claim(words: argparse.Namespace) -> Path:
+    """The folder that a verb may write.
+
+    Raises:
+        RunFolderError: it exists and --resume was not said, or --resume without --out.
+    """
+    from ..errors import RunFolderError
+
+    if words.resume and words.out is None:
+        raise RunFolderError("--resume: which run? Name its folder with --out DIR")
+    out: Path = words.out or Path("runs") / f"{words.verb}-{time.strftime('%Y%m%d-%H%M%S')}"
+    words.out = out
+    if out.is_dir() and any(out.iterdir()) and not words.resume and first_process():
+        raise RunFolderError(f"{out}: exists already; go on with --resume, or name another folder with --out")
+    return out
 
 
 def first_process() -> bool:

@@ -1,4 +1,4 @@
-"""95 % intervals: Wilson for shares, normal and bootstrap for means over problems."""
+"""95 % intervals: Wilson for shares, normal and bootstrap for means over problems, Student's for means over seeds."""
 
 from __future__ import annotations
 
@@ -46,6 +46,34 @@ def normal(values: Sequence[float]) -> Interval:
     variance = fsum((value - mean) ** 2 for value in values) / (len(values) - 1)
     half = Z * sqrt(variance / len(values))
     return Interval(mean, mean - half, mean + half)
+
+
+def student(values: Sequence[float], weights: Sequence[float]) -> Interval:
+    """The weighted mean of S independent figures ± t(S − 1) · se, t being the 97.5 % point of Student's distribution.
+
+    v = Σ wₛvₛ / Σ wₛ and se² = Σ (wₛ/w̄)²(vₛ − v)² / (S(S − 1)): a ratio estimator with the S as clusters (Cochran 1977, 6.4), the
+    plain t interval where weights are equal. Weights must be positive; no ends for S = 1.
+    """
+    if not values:
+        return UNDEFINED
+    size, whole = len(values), fsum(weights)
+    mean = fsum(w * v for w, v in zip(weights, values, strict=True)) / whole
+    if size == 1:
+        return Interval(mean, None, None)
+    squares = fsum((size * w / whole * (v - mean)) ** 2 for w, v in zip(weights, values, strict=True))
+    half = t_point(size - 1) * sqrt(squares / (size * (size - 1)))
+    return Interval(mean, mean - half, mean + half)
+
+
+def t_point(df: float) -> float:
+    """The 97.5 % point of Student's distribution with `df` ≥ 1 degrees of freedom, to five figures.
+
+    With t = √df · tan θ its density is cosᵈᶠ⁻¹ θ, whose integral is inverted on a grid.
+    """
+    theta = np.linspace(0.0, np.pi / 2, 200_001)
+    density = np.cos(theta) ** (df - 1)
+    below = np.concatenate([[0.0], np.cumsum((density[1:] + density[:-1]) / 2)])
+    return float(sqrt(df) * np.tan(np.interp(0.95, below / below[-1], theta)))
 
 
 def bootstrap(values: Sequence[float], *, seed: int, draws: int = 2000) -> Interval:

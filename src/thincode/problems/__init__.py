@@ -37,6 +37,10 @@ class WorkedSolution:
     blocks: tuple[Block, ...]
     thoughts: tuple[str, ...] = ()
     """One sentence before each block, for formats that interleave; as long as `blocks`, or empty."""
+    text: tuple[str, ...] = ()
+    """The same worked without code, for formats that have none; empty: the thoughts."""
+    answer: str = ""
+    """What the last block prints, for a teacher that runs none; empty where only a run can tell."""
     flaw: str = ""
     """Name of the flaw a fallible teacher put in, or empty."""
 

@@ -123,11 +123,13 @@ def gain(figure: Figure) -> Cell:
 
 
 def styles(checkpoints: Sequence[Checkpoint]) -> dict[str, int]:
-    """Gray for the base, orange for SFT, light to dark blue for RL; the last is the darkest."""
+    """Gray for the base, orange for SFT, light to dark blue for RL; the last is the darkest. Some have their own."""
     found, blues = {}, 0
     for number, checkpoint in enumerate(checkpoints):
         name = checkpoint.label.lower()
-        if name.startswith("base") and number == 0:
+        if checkpoint.style is not None:
+            found[checkpoint.key] = checkpoint.style
+        elif name.startswith("base") and number == 0:
             found[checkpoint.key] = 0
         elif name.startswith("sft"):
             found[checkpoint.key] = 1

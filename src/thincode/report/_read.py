@@ -52,6 +52,8 @@ class Checkpoint:
     samples: int = 0
     figures: Mapping[str, Figure] = field(default_factory=dict)
     details: Mapping[str, Any] = field(default_factory=dict)
+    style: int | None = None
+    """Color and shape of its marks; None: by its label."""
 
 
 @dataclass(frozen=True)
@@ -108,6 +110,8 @@ class Run:
     """When the resolved recipe was written, by the date of its file."""
     missing: Sequence[str]
     """What a pipeline's folder has and this one lacks."""
+    arms: Mapping[str, Sequence[Curve]] = field(default_factory=dict)
+    """Of a sweep: the curves of each arm, means over its seeds; its checkpoints are the arms."""
 
     def facts(self, *names: str) -> Iterator[str]:
         """Values in the environment, then in the recipe, whose last key is one of `names`; nearest to the top first."""
@@ -125,9 +129,13 @@ def read_run(folder: Path) -> Run:
     """
     if not folder.is_dir():
         raise RunFolderError(f"{folder}: no such run folder; give the folder that --out named")
+    if found := _json(folder / "sweep.json"):
+        from ._sweep import read_sweep
+
+        return read_sweep(folder, found)
     curves = [curve for name in ("sft", "rl", "") if (curve := _curve(folder / name / "metrics.jsonl", name))]
     checkpoints = _checkpoints(folder)
-    found: dict[str, Any] = {
+    found = {
         "recipe.resolved.yaml": _yaml(folder / "recipe.resolved.yaml"),
         "environment.json": _json(folder / "environment.json"),
         "timing.json": _json(folder / "timing.json"),
@@ -259,11 +267,11 @@ def _checkpoints(folder: Path) -> list[Checkpoint]:
     """Those of a pipeline (`evaluate/*/`), of an evaluation (`*/`), or the folder itself."""
     for parent in (folder / "evaluate", folder):
         inside = [p for p in sorted(parent.iterdir(), key=_order) if p.is_dir()] if parent.is_dir() else []
-        found = [_checkpoint(path) for path in inside if (path / "scorecard.json").is_file()]
+        found = [checkpoint_of(path) for path in inside if (path / "scorecard.json").is_file()]
         if found:
             return found
     whole = any((folder / name).is_file() for name in ("scorecard.json", "trajectories.jsonl"))
-    return [_checkpoint(folder)] if whole else []
+    return [checkpoint_of(folder)] if whole else []
 
 
 def _order(path: Path) -> tuple[int, str]:
@@ -271,9 +279,10 @@ def _order(path: Path) -> tuple[int, str]:
     return (int(number[0]) if number else 10**9, path.name)
 
 
-def _checkpoint(folder: Path) -> Checkpoint:
+def checkpoint_of(folder: Path) -> Checkpoint:
+    """An evaluation's folder."""
     card = _json(folder / "scorecard.json")
-    figures = {figure.name: figure for figure in map(_figure, card.get("estimates") or []) if figure}
+    figures = {figure.name: figure for figure in map(figure_of, card.get("estimates") or []) if figure}
     return Checkpoint(
         key=folder.name,
         label=label(folder.name),
@@ -296,7 +305,8 @@ def label(name: str) -> str:
     return text[0].upper() + text[1:] if text else name
 
 
-def _figure(raw: Any) -> Figure | None:
+def figure_of(raw: Any) -> Figure | None:
+    """An estimate as JSON holds it; None where it is none."""
     if not isinstance(raw, Mapping) or not isinstance(raw.get("name"), str):
         return None
     numbers = {key: float(raw[key]) if is_number(raw.get(key)) else None for key in ("value", "low", "high")}
@@ -314,7 +324,7 @@ def _comparisons(folder: Path) -> dict[str, Sequence[Figure]]:
         except ValueError as error:
             raise DataError(f"{path}: not JSON ({error}); delete the file or write it again") from None
         items = raw.get("estimates") if isinstance(raw, Mapping) else raw
-        figures = [figure for figure in map(_figure, items or []) if figure]
+        figures = [figure for figure in map(figure_of, items or []) if figure]
         if figures:
             where = path.parent.relative_to(folder).name
             found["" if where == "evaluate" else label(where)] = figures

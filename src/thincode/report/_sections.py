@@ -49,15 +49,16 @@ def result(run: Run) -> Section | None:
     samples = f"{measured[-1].problems:,} problems, {measured[-1].samples:,} samples each"
     lead = f"{measured[-1].label}: {said(last)} {metric} on {samples}."
     lead += f" {last.note.capitalize()}." if last.value is None and last.note else ""
-    if len(measured) > 1 and first.value is not None and last.value is not None:
+    if run.arms:
+        lead = (
+            f"{metric} of {len(measured)} arms; each interval is over seeds, of an arm with one seed over its problems."
+        )
+    elif len(measured) > 1 and first.value is not None and last.value is not None:
         lead = f"{metric} went from {said(first)} ({measured[0].label}) to {said(last)} ({measured[-1].label}) on {samples}."
     text = compact if last.unit else percent
-    plot = Plot(
-        f"{metric} by checkpoint",
-        intervals(
-            f"{metric} by checkpoint", [c.label for c in measured], series, x_label=f"{metric}, 95% interval", text=text
-        ),
-    )
+    title = f"{metric} by {'arm' if run.arms else 'checkpoint'}"
+    chart = intervals(title, [c.label for c in measured], series, x_label=f"{metric}, 95% interval", text=text)
+    plot = Plot(title, chart)
     return Section("result", "Result", lead, [plot], gains(run))
 
 
@@ -139,9 +140,10 @@ def scores(run: Run) -> Section | None:
             continue
         rows = [name.partition("=")[2] for name in names]
         title = f"{metric} by {tag.replace('_', ' ')}"
-        # Steps between the first and the last checkpoint would hide what changed.
-        ends = [*series_of(run, names)[:1], *series_of(run, names)[1:][-1:]]
-        plots.append(Plot(title, intervals(title, rows, ends, x_label=f"{metric}, 95% interval")))
+        every = series_of(run, names)
+        # Steps between the first and the last checkpoint would hide what changed; more arms than three each other.
+        some = every[:3] if run.arms else [*every[:1], *every[1:][-1:]]
+        plots.append(Plot(title, intervals(title, rows, some, x_label=f"{metric}, 95% interval")))
     curve = by_k(run, "pass", "samples k", log2=True)
     note = "Intervals are 95%. Tokens, calls and lines are means of a trajectory. A cell's tooltip has its count and its note."
     return Section("scores", "Scores", "", [*plots, *curve], [table], note, folded=[folded] if folded.rows else [])

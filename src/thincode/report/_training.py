@@ -67,6 +67,7 @@ PANELS = (
         False,
     ),
 )
+CALLED = {"sft": "SFT", "rl": "RL"}
 BOUNDARY_NOTE = (
     "Vertical lines mark where a stage begins. A stage may change the budget and the problems, so a jump of the reward at a "
     "line comes from that, not from an update."
@@ -75,10 +76,41 @@ BOUNDARY_NOTE = (
 
 def training(run: Run) -> Section | None:
     """Curves of SFT and RL."""
+    return _arms(run) if run.arms else _loops(run)
+
+
+def _arms(run: Run) -> Section | None:
+    """A chart for each figure, with a line for each arm of a sweep."""
+    plots = []
+    for loop in dict.fromkeys(curve.name for curves in run.arms.values() for curve in curves):
+        for panel in (panel for panel in PANELS if panel.main):
+            for key, name in panel.keys:
+                title = f"{panel.title.lower()}, {name}" if len(panel.keys) > 1 else panel.title.lower()
+                plot = _arms_panel(run, loop, panel, key, f"{CALLED.get(loop, label(loop))}: {title}")
+                plots += [plot] if plot else []
+    lead = "Every line is one arm, the mean of its seeds at each step."
+    return Section("training", "Training", lead, plots) if plots else None
+
+
+def _arms_panel(run: Run, loop: str, panel: Panel, key: str, title: str) -> Plot | None:
+    held_out = key.startswith("validation.")
+    series = []
+    for number, (arm, curves) in enumerate(run.arms.items()):
+        curve = next((curve for curve in curves if curve.name == loop), None)
+        points = curve.line(key.removeprefix("validation."), validation=held_out) if curve else []
+        if points:
+            series.append(Series(arm, [Mark(x, y) for x, y in points], number % 7, dots=held_out))
+    if not series:
+        return None
+    chart = lines(title, series, x_label="step", y_label=panel.unit, text=panel.text, zero=panel.zero)
+    return Plot(title, chart)
+
+
+def _loops(run: Run) -> Section | None:
     plots: list[Plot] = []
     more: list[Plot] = []
     for curve in run.curves:
-        called = {"sft": "SFT", "rl": "RL"}.get(curve.name, label(curve.name))
+        called = CALLED.get(curve.name, label(curve.name))
         drawn: set[str] = set()
         for panel in PANELS:
             plot = _panel(curve, panel, called)

@@ -117,12 +117,21 @@ def _solutions(settings: DistillSettings, problems: Mapping[str, Problem], shop:
 
 
 def teacher_script(solutions: Mapping[str, WorkedSolution], format: Format) -> Script:
-    """A script that writes each problem's worked solution in `format`, block by block, from what was really printed."""
+    """A script that writes each problem's worked solution in `format`, block by block, from what was really printed.
+
+    In a format without code it works the same steps in words, to the answer that the program would print.
+    """
+    has_code = bool(format.teacher_turns("", (), ["pass"], None))
 
     def say(context: Context) -> str:
         solution = solutions.get(context.question_id)
         if solution is None:
             return "I know no program for this."
+        if not has_code:
+            written = format.teacher_turns(
+                solution.plan, solution.text or solution.thoughts, (), solution.answer or None
+            )
+            return written[-1] if written else "Only a run can tell the answer."
         printed = [output.strip() for output in context.outputs]
         done = len(printed)
         blocks = [block(printed[:index]) for index, block in enumerate(solution.blocks[: done + 1])]

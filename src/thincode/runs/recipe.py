@@ -5,6 +5,7 @@ A recipe with one section serves that verb; `thincode run` does all sections the
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import field
 from enum import StrEnum
@@ -250,6 +251,48 @@ class EvaluateSection:
 
 
 @settings
+class SweepArm:
+    """One way to run the recipe."""
+
+    set: tuple[str, ...] = ()
+    """`key.path=value` each, as on the command line."""
+    start: str | None = None
+    """An arm above whose SFT model this one starts from, at the same seed: it has no distillation and no SFT of its own, and
+    with `rl=null` it is only evaluated, another way."""
+    against: str | None = None
+    """The arm it is compared with, in pairs; None: the one it starts from, else the first."""
+    seeds: tuple[NonNegativeInt, ...] = ()
+    """In place of the sweep's."""
+
+
+@settings
+class SweepSection:
+    """The recipe in several arms, each at several seeds: what `thincode sweep` runs. Other verbs take no notice."""
+
+    seeds: Annotated[tuple[NonNegativeInt, ...], Field(min_length=1)] = (1, 2, 3)
+    seeded: tuple[str, ...] = ("seed",)
+    """Settings that are the seed's number: with the problems' seeds among them, an interval over seeds holds for other
+    problems too."""
+    arms: Annotated[dict[str, SweepArm], Field(min_length=1)]
+
+    def check(self) -> Iterator[tuple[str, str]]:
+        """Names must be folders, and what an arm refers to must be there."""
+        above: list[str] = []
+        for name, arm in self.arms.items():
+            if not re.fullmatch(r"\w+", name):
+                yield f"arms.{name}", "names a folder and stands in overrides: write letters, digits and _"
+            if arm.start is not None and arm.start not in above:
+                yield f"arms.{name}.start", f"{arm.start!r} is no arm above it; {choices(arm.start, above)}"
+            if arm.against is not None and arm.against not in self.arms:
+                yield f"arms.{name}.against", f"no arm {arm.against!r}; {choices(arm.against, list(self.arms))}"
+            if arm.start in self.arms and not set(arm.seeds or self.seeds) <= set(
+                self.arms[arm.start].seeds or self.seeds
+            ):
+                yield f"arms.{name}.seeds", f"{arm.start!r} has not all of them, so there is no model to start from"
+            above.append(name)
+
+
+@settings
 class Recipe:
     """Everything a run is told."""
 
@@ -270,3 +313,4 @@ class Recipe:
     sft: SftSection | None = None
     rl: RlSection | None = None
     evaluate: EvaluateSection | None = None
+    sweep: SweepSection | None = None

@@ -19,14 +19,13 @@ from random import Random
 from ...errors import RecipeError
 from ...settings import kinds
 from .. import Block, WorkedSolution
+from ._cuts import Cut, recut
+from ._cuts import Step as Step
 
 ROOM = "thincode.problems.drills"
 
 Params = tuple[int, ...]
 """Parameters of one problem, none negative."""
-
-Step = tuple[str, str | Block]
-"""A sentence that states what the block will print, and the block: its source, or a function of earlier outputs."""
 
 
 class Split(StrEnum):
@@ -66,6 +65,9 @@ class Family:
     steps: Callable[..., Sequence[Step]]
     """`steps(*params, flawed=…)`; the last block prints the answer."""
     flaw: Flaw | None = None
+    text: Callable[..., Sequence[str]] | None = None
+    """`text(*params, flawed=…)`: the steps worked in words and figures, for formats without code; the last number is the
+    answer. None takes the sentences of `steps`."""
     symmetric: int = 0
     """So many leading parameters may change places without changing the problem."""
     fields: Callable[[Params], Mapping[str, object]] | None = None
@@ -85,14 +87,16 @@ class Family:
         """Whether a program with the flaw prints something else than the gold answer."""
         return self.flaw is not None and self.flaw.answer(*params) != self.gold(*params)
 
-    def solution(self, params: Params, *, flawed: bool = False) -> WorkedSolution:
+    def solution(self, params: Params, *, flawed: bool = False, cut: Cut = Cut.STEPS) -> WorkedSolution:
         """The taught program, with the family's flaw if asked and if it knows one."""
         flaw = self.flaw if flawed else None
-        steps = self.steps(*params, flawed=flaw is not None)
+        steps = recut(self.steps(*params, flawed=flaw is not None), cut)
         return WorkedSolution(
             plan=self.plan,
             blocks=tuple(_block(source) for _, source in steps),
             thoughts=tuple(thought for thought, _ in steps),
+            text=tuple(self.text(*params, flawed=flaw is not None)) if self.text else (),
+            answer=str(flaw.answer(*params) if flaw else self.gold(*params)),
             flaw=flaw.name if flaw else "",
         )
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from random import Random
 
 from ._family import Family, Params, Step, lines, phrases
+from ._working import product
 
 ADD, SUBTRACT, MULTIPLY, REMAINDER = range(4)
 SIGNS = ("+", "-", "*", "%")
@@ -56,6 +57,16 @@ def _fields(params: Params) -> Mapping[str, object]:
     return {"a": params[0], "steps": ", ".join(SHORT[o].format(n) for o, n in pairs(params[1:]))}
 
 
+def _text(start: int, *chosen: int, flawed: bool) -> list[str]:
+    found: list[str] = []
+    x = start
+    for operation, number in pairs(chosen):
+        before, x = x, apply(operation, x, number)
+        plain = f"{before}{SIGNS[operation]}{number} = {x}"
+        found.append(product(before, number) if operation == MULTIPLY else plain)
+    return found
+
+
 FAMILY = Family(
     names="a steps",
     sample=_sample,
@@ -67,4 +78,5 @@ FAMILY = Family(
     gold=_gold,
     plan="Take one step after another.",
     steps=_steps,
+    text=_text,
 )

@@ -3,6 +3,7 @@
 from random import Random
 
 from ._family import Family, Flaw, Params, Step, lines, phrases
+from ._working import product, total
 
 
 def _sample(rng: Random, level: int) -> Params:
@@ -36,6 +37,11 @@ def _steps(a: int, b: int, *, flawed: bool) -> list[Step]:
     ]
 
 
+def _text(a: int, b: int, *, flawed: bool) -> list[str]:
+    digits = [int(c) for c in str(a * b)]
+    return [product(a, b), total(sorted(set(digits)) if flawed else digits)]
+
+
 FAMILY = Family(
     names="a b",
     sample=_sample,
@@ -47,5 +53,6 @@ FAMILY = Family(
     gold=_gold,
     plan="Multiply, list the digits, then add.",
     steps=_steps,
+    text=_text,
     flaw=Flaw("digits_as_set", _flawed),
 )

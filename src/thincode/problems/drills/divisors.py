@@ -3,6 +3,7 @@
 from random import Random
 
 from ._family import Family, Flaw, Params, Step, lines, phrases
+from ._working import total
 
 
 def _sample(rng: Random, level: int) -> Params:
@@ -42,6 +43,12 @@ def _steps(n: int, k: int, *, flawed: bool) -> list[Step]:
     ]
 
 
+def _text(n: int, k: int, *, flawed: bool) -> list[str]:
+    divisors = [d for d in range(1, n + 1) if n % d == 0]
+    kept = [d for d in divisors if d > k or (d == k and not flawed)]
+    return [f"Divisors {' '.join(map(str, divisors))}", total(kept)]
+
+
 FAMILY = Family(
     names="n k",
     sample=_sample,
@@ -56,5 +63,6 @@ FAMILY = Family(
     gold=_gold,
     plan="List the divisors, keep the large, then add.",
     steps=_steps,
+    text=_text,
     flaw=Flaw("strict_bound", _flawed),
 )

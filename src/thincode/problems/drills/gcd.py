@@ -3,6 +3,7 @@
 from random import Random
 
 from ._family import Family, Params, Step, lines, phrases
+from ._working import euclid, total
 
 
 def _sample(rng: Random, level: int) -> Params:
@@ -29,6 +30,11 @@ def _steps(a: int, b: int, *, flawed: bool) -> list[Step]:
     ]
 
 
+def _text(a: int, b: int, *, flawed: bool) -> list[str]:
+    divisors = [d for d in range(1, min(a, b) + 1) if a % d == 0 and b % d == 0]
+    return [euclid(a, b), f"Divisors {' '.join(map(str, divisors))}", total(divisors)]
+
+
 FAMILY = Family(
     names="a b",
     sample=_sample,
@@ -44,4 +50,5 @@ FAMILY = Family(
     gold=_gold,
     plan="Find the gcd, list its divisors, then add.",
     steps=_steps,
+    text=_text,
 )

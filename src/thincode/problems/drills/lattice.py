@@ -4,6 +4,7 @@ from math import isqrt
 from random import Random
 
 from ._family import Family, Flaw, Params, Step, lines, phrases
+from ._working import total
 
 
 def _sample(rng: Random, level: int) -> Params:
@@ -37,6 +38,12 @@ def _steps(k: int, n: int, *, flawed: bool) -> list[Step]:
     ]
 
 
+def _text(k: int, n: int, *, flawed: bool) -> list[str]:
+    within = n - 1 if flawed else n
+    columns = [max(0, isqrt(within - x * x) - k + 1) for x in range(k, isqrt(within) + 1)]
+    return [f"No coordinate is above {isqrt(n)}", total(columns)]
+
+
 FAMILY = Family(
     names="k n",
     sample=_sample,
@@ -51,5 +58,6 @@ FAMILY = Family(
     gold=_gold,
     plan="Find the range, then count the pairs.",
     steps=_steps,
+    text=_text,
     flaw=Flaw("strict_circle", _flawed),
 )

@@ -1,8 +1,10 @@
 """The first common multiple above a bound. The flaw takes the larger number for the least common multiple."""
 
+from math import gcd
 from random import Random
 
 from ._family import Family, Flaw, Params, Step, lines, phrases
+from ._working import euclid, product
 
 
 def _sample(rng: Random, level: int) -> Params:
@@ -40,6 +42,14 @@ def _steps(a: int, b: int, k: int, *, flawed: bool) -> list[Step]:
     ]
 
 
+def _text(a: int, b: int, k: int, *, flawed: bool) -> list[str]:
+    g = gcd(a, b)
+    m = max(a, b) if flawed else a * b // g
+    q = k // m + 1
+    found = [] if flawed else [euclid(a, b), product(a, b), f"{a * b}/{g} = {m}"]
+    return [*found, f"{k}//{m}+1 = {q}", product(q, m)]
+
+
 FAMILY = Family(
     names="a b k",
     sample=_sample,
@@ -55,5 +65,6 @@ FAMILY = Family(
     gold=_gold,
     plan="Find the lcm, then the next multiple.",
     steps=_steps,
+    text=_text,
     flaw=Flaw("larger_for_lcm", _flawed),
 )

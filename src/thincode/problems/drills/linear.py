@@ -28,6 +28,10 @@ def _steps(a: int, b: int, c: int, d: int, *, flawed: bool) -> list[Step]:
     ]
 
 
+def _text(a: int, b: int, c: int, d: int, *, flawed: bool) -> list[str]:
+    return [f"{a}-{c} = {a - c}", f"{d}-{b} = {d - b}", f"{d - b}/{a - c} = {(d - b) // (a - c)}"]
+
+
 FAMILY = Family(
     names="a b c d",
     sample=_sample,
@@ -38,4 +42,5 @@ FAMILY = Family(
     gold=_gold,
     plan="Collect x, then the numbers, then divide.",
     steps=_steps,
+    text=_text,
 )

@@ -1,5 +1,6 @@
 """Numbers up to a bound divisible by one of two. The flaw subtracts multiples of the product, not of the lcm."""
 
+from math import lcm
 from random import Random
 
 from ._family import Family, Flaw, Params, Step, lines, phrases
@@ -31,6 +32,12 @@ def _steps(a: int, b: int, n: int, *, flawed: bool) -> list[Step]:
     ]
 
 
+def _text(a: int, b: int, n: int, *, flawed: bool) -> list[str]:
+    m = a * b if flawed else lcm(a, b)
+    x, y, z = n // a, n // b, n // m
+    return [f"{n}//{a} = {x}", f"{n}//{b} = {y}", f"{n}//{m} = {z}", f"{x}+{y} = {x + y}", f"{x + y}-{z} = {x + y - z}"]
+
+
 FAMILY = Family(
     names="a b n",
     sample=_sample,
@@ -46,5 +53,6 @@ FAMILY = Family(
     gold=_gold,
     plan="Count each, count both, then subtract.",
     steps=_steps,
+    text=_text,
     flaw=Flaw("product_for_lcm", _flawed),
 )

@@ -3,6 +3,7 @@
 from random import Random
 
 from ._family import Family, Flaw, Params, Step, lines, phrases
+from ._working import power
 
 
 def _sample(rng: Random, level: int) -> Params:
@@ -28,6 +29,11 @@ def _steps(a: int, n: int, b: int, k: int, *, flawed: bool) -> list[Step]:
     ]
 
 
+def _text(a: int, n: int, b: int, k: int, *, flawed: bool) -> list[str]:
+    x = pow(a, n, k)
+    return [*power(a, n, k), f"{x}+{b} = {x + b}", *([] if flawed else [f"{x + b} leaves {(x + b) % k}"])]
+
+
 FAMILY = Family(
     names="a n b k",
     sample=_sample,
@@ -38,5 +44,6 @@ FAMILY = Family(
     gold=_gold,
     plan="Take the power, add, then reduce.",
     steps=_steps,
+    text=_text,
     flaw=Flaw("not_reduced_again", _flawed),
 )

@@ -53,6 +53,18 @@ def _steps(a: int, b: int, *, flawed: bool) -> list[Step]:
     ]
 
 
+def _text(a: int, b: int, *, flawed: bool) -> list[str]:
+    up_to = _primes_up_to()
+    last = b - 1 if flawed else b
+    primes = [n for n in range(a, last + 1) if up_to[n] > up_to[n - 1]]
+    m, p = last - a + 1, len(primes)
+    return [
+        f"{b}-{a}{'' if flawed else '+1'} = {m}",
+        f"Primes {' '.join(map(str, primes))}: {p}",
+        f"{m}-{p} = {m - p}",
+    ]
+
+
 FAMILY = Family(
     names="a b",
     sample=_sample,
@@ -67,5 +79,6 @@ FAMILY = Family(
     gold=_gold,
     plan="Count all, find the primes, then subtract.",
     steps=_steps,
+    text=_text,
     flaw=Flaw("end_left_out", _flawed),
 )

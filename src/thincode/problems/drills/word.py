@@ -3,6 +3,7 @@
 from random import Random
 
 from ._family import Family, Params, Step, lines, phrases
+from ._working import product
 
 
 def _sample(rng: Random, level: int) -> Params:
@@ -21,6 +22,11 @@ def _steps(a: int, b: int, c: int, d: int, *, flawed: bool) -> list[Step]:
         (f"Then {t - c} are left.", lines(f"t = t-{c}", "print(t)")),
         (f"In the end there are {t - c + d}.", f"print(t+{d})"),
     ]
+
+
+def _text(a: int, b: int, c: int, d: int, *, flawed: bool) -> list[str]:
+    t = a * b
+    return [product(a, b), f"{t}-{c} = {t - c}", f"{t - c}+{d} = {t - c + d}"]
 
 
 FAMILY = Family(
@@ -42,4 +48,5 @@ FAMILY = Family(
     gold=_gold,
     plan="Multiply, subtract, then add.",
     steps=_steps,
+    text=_text,
 )

@@ -20,7 +20,7 @@ from pydantic import Field
 from ...errors import DataError, RecipeError
 from ...settings import settings
 from .. import Problem, WorkedSolution
-from ..drills import Family, Params, Split, families, split_of
+from ..drills import Cut, Family, Params, Split, families, split_of
 from ..drills import family as family_named
 
 MISSES = 3000
@@ -54,6 +54,8 @@ class Settings:
     wordings: Wordings = Wordings.SEEN
     fallible: Share = 0.0
     """Share of the worked solutions of families with a flaw that carry it."""
+    cut: Cut = Cut.STEPS
+    """How the worked solutions are cut into blocks."""
     flaw_shows: Share | None = None
     """Share of the problems of families with a flaw in which a flawed program is wrong; null leaves it to chance."""
 
@@ -93,7 +95,8 @@ def worked_solution(settings: Settings, problem: Problem, *, seed: int) -> Worke
         known = False
     if not known:
         raise DataError(f"problem {problem.id!r} is no drill of this version; load it again with source: drills")
-    return family.solution(params, flawed=Random(f"flaw {seed} {problem.id}").random() < settings.fallible)
+    flawed = Random(f"flaw {seed} {problem.id}").random() < settings.fallible
+    return family.solution(params, flawed=flawed, cut=settings.cut)
 
 
 def _chosen(settings: Settings) -> tuple[str, ...]:

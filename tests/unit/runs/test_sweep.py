@@ -1,0 +1,176 @@
+"""A recipe in several arms at several seeds: which runs there are, what the tables say of them, what a page shows."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from thincode.cli import main
+from thincode.errors import RecipeError
+from thincode.runlog import RunFolder
+from thincode.runs.recipe import Recipe
+from thincode.runs.sweep import Run, runs_of
+from thincode.settings import load, recipes
+
+GOLD = """
+name: gold
+seed: 1
+schedule: deterministic
+format: {kind: thinc, instruction: ""}
+interpreter: {backend: {kind: python, preload: []}}
+evaluate:
+  problems: {kind: drills, families: [gcd], split: heldout, count: 6, seed: 1}
+  engine: scripted
+  samples: 1
+  base_problems: 0
+sweep:
+  seeds: [1, 2]
+  seeded: [seed, evaluate.problems.seed]
+  arms:
+    blocks: {}
+    failing: {set: [evaluate.interpreter=off]}
+"""
+"""Arms that a script answers: right, and wrong because its block never runs."""
+
+
+@pytest.fixture
+def gold(tmp_path: Path) -> Path:
+    path = tmp_path / "gold.yaml"
+    path.write_text(GOLD)
+    return path
+
+
+def runs(recipe: str | Path, out: Path, *, arms: Sequence[str] = (), seeds: Sequence[int] = ()) -> list[Run]:
+    section = load(Recipe, recipe).value.sweep
+    assert section is not None
+    return runs_of(section, out=out, load=lambda more: load(Recipe, recipe, more), only=arms, seeds=seeds)
+
+
+SWEEPS = [name for name in recipes() if load(Recipe, name).value.sweep is not None]
+
+
+@pytest.mark.parametrize("recipe", SWEEPS)
+def test_every_arm_of_a_sweep_that_ships_is_a_whole_recipe_and_no_two_are_alike(recipe: str, tmp_path: Path) -> None:
+    found = runs(recipe, tmp_path)
+    assert len({json.dumps(one.resolved.resolved, sort_keys=True) for one in found}) == len(found)
+    for one in found:
+        recipe_of_arm = one.resolved.value
+        assert recipe_of_arm.seed == one.seed
+        assert recipe_of_arm.sweep is None
+        assert recipe_of_arm.evaluate is not None
+
+
+def test_seeds_go_outside_arms_inside_so_that_a_first_part_compares(tmp_path: Path) -> None:
+    found = runs("tiny/formats", tmp_path, arms=["thinc_rl", "cot"], seeds=[1, 2])
+    assert [(one.arm, one.seed) for one in found] == [
+        (arm, seed) for seed in (1, 2) for arm in ("thinc", "cot", "thinc_rl")
+    ]
+    start = found[2].resolved.value
+    assert (start.distill, start.sft) == (None, None)
+    assert start.rl is not None
+    assert start.rl.model == str(found[0].folder / "sft" / "model")
+    assert start.rl.problems.settings.seed == start.evaluate.problems.settings.seed == 1  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["sweep.arms.tir.set=[format.kind=tri]"], "sweep.arms.tir: format: unknown kind 'tri'; did you mean 'tir'"),
+        (["sweep.arms.tir.start=thic"], "sweep.arms.tir.start: 'thic' is no arm above it; did you mean 'thinc'"),
+        (["sweep.arms.tir.against=cots"], "sweep.arms.tir.against: no arm 'cots'; did you mean 'cot'"),
+        (["sweep.arms.thinc_rl.seeds=[9]"], "sweep.arms.thinc_rl.seeds: 'thinc' has not all of them"),
+        (["sweep.arms.x={set: [rl=null]}", "--arms", "y"], "--arms: no arm y; known: thinc"),
+        (["--seeds", "1,x"], "--seeds 1,x: write whole numbers with commas"),
+        (["--seeds", "8"], "--seeds: the recipe has 1, 2, 3, 4, 5; add others to sweep.seeds"),
+    ],
+)
+def test_a_mistake_is_named_before_anything_runs(
+    words: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["sweep", "tiny/formats", *words, "--plan"]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_a_recipe_without_arms_is_no_sweep(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["sweep", "tiny/micro", "--plan"]) == 2
+    assert "has no section sweep" in capsys.readouterr().err
+
+
+def test_a_sweep_ends_in_a_table_a_file_and_a_page(
+    gold: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out"
+    words = ["sweep", str(gold), "--out", str(out), "--quiet"]
+    assert main([*words, "--seeds", "1"]) == 0
+    assert "| blocks | 1 | 100.0 %" in capsys.readouterr().out
+    assert main(words) == 2
+    assert "--resume" in capsys.readouterr().err
+    first = (out / "blocks" / "seed-1" / "scorecard.json").stat().st_mtime_ns
+    assert main([*words, "--resume"]) == 0
+    table = capsys.readouterr().out
+    assert (out / "blocks" / "seed-1" / "scorecard.json").stat().st_mtime_ns == first, "done runs are left alone"
+    assert "| blocks | 2 | 100.0 % [100.0, 100.0] |" in table
+    assert "| failing | blocks | 2 | -100.0 points" in table
+    found = json.loads((out / "sweep.json").read_text())
+    assert [(arm["name"], arm["seeds"]) for arm in found["arms"]] == [("blocks", [1, 2]), ("failing", [1, 2])]
+    gain = found["differences"][0]
+    assert gain["over problems"]["n"] == 12
+    assert gain["over seeds"]["value"] == pytest.approx(gain["over problems"]["value"])
+    page = (out / "report.html").read_text(encoding="utf-8")
+    assert "failing over blocks" in page
+    assert "2 arms; each interval is over seeds" in page
+
+
+def test_a_run_that_another_process_is_at_is_left_to_it(
+    gold: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out"
+    theirs = next(one for one in runs(gold, out.absolute()) if one.arm == "failing" and one.seed == 1)
+    with RunFolder.create(theirs.folder, resolved=theirs.resolved.resolved, resume=False):
+        assert main(["sweep", str(gold), "--out", str(out), "--resume"]) == 0
+    told = capsys.readouterr()
+    assert "another process is at it" in told.err
+    assert "1 of 4 runs are not finished" in told.err
+    assert "| failing | 1 |" in told.out
+
+
+def test_arms_that_asked_other_problems_are_not_compared(gold: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    words = ["sweep", str(gold), "--out", str(out), "--quiet", "--seeds", "1"]
+    assert main([*words, "sweep.arms.failing.set=[evaluate.problems.count=5]"]) == 0
+    assert "can't be compared" in (out / "table.md").read_text()
+
+
+def test_an_arm_that_starts_from_a_model_without_rl_is_evaluated_only(tmp_path: Path) -> None:
+    found = runs_of_words(
+        "tiny/formats", tmp_path, "sweep.arms.again={start: thinc, set: [rl=null, interpreter.preset=cir]}"
+    )
+    last = found[-1].resolved.value
+    assert (last.distill, last.sft, last.rl) == (None, None, None)
+    assert found[-1].start == tmp_path / "thinc" / "seed-1" / "sft" / "model"
+
+
+def runs_of_words(recipe: str, out: Path, *words: str) -> list[Run]:
+    section = load(Recipe, recipe, words).value.sweep
+    assert section is not None
+    return runs_of(section, out=out, load=lambda more: load(Recipe, recipe, [*words, *more]), only=["again"], seeds=[1])
+
+
+def test_an_unknown_arm_raises_before_the_recipe_is_read_again(tmp_path: Path) -> None:
+    with pytest.raises(RecipeError, match="no arm nobody"):
+        runs("tiny/formats", tmp_path, arms=["nobody"])
+
+
+def test_a_format_without_code_is_taught_the_steps_in_words(tmp_path: Path) -> None:
+    words = [
+        "format.kind=cot",
+        "distill.filters=[correct]",
+        "distill.problems.count=33",
+        "distill.problems.fallible=0.0",
+    ]
+    assert main(["distill", "tiny/micro", *words, "--quiet", "--out", str(tmp_path / "d")]) == 0
+    funnel = json.loads((tmp_path / "d" / "funnel.json").read_text())
+    assert (funnel["sampled"], funnel["kept"]) == (33, 33)
