@@ -13,8 +13,7 @@ from .intervals import Interval, wilson
 L = TypeVar("L")
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(NamedTuple):
     """Whose trajectory it was, and whether it was right."""
 
     problem: str
@@ -89,9 +88,9 @@ class Looks(Generic[L]):
 
 
 def looks_of(rows: Sequence[Row], looks: Iterable[Any]) -> Looks[Any]:
-    """One metric's looks, given in the order of `rows`."""
+    """One metric's looks, given in the order of `rows`, which are sorted by `Row.place`."""
     seen = [Seen(row, look) for row, look in zip(rows, looks, strict=True) if not row.lost]
-    return Looks(sorted(seen, key=lambda one: one.row.place), len(rows) - len(seen))
+    return Looks(seen, len(rows) - len(seen))
 
 
 def finished(rows: Iterable[Graded]) -> list[Graded]:

@@ -6,9 +6,8 @@ import dataclasses
 import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from .. import atomic
 from ..errors import DataError
@@ -21,8 +20,7 @@ from .samples import Row, looks_of, row_of
 VERSION = 1
 
 
-@dataclass(frozen=True, slots=True)
-class Looked:
+class Looked(NamedTuple):
     """One trajectory after every metric has looked at it."""
 
     row: Row
@@ -47,6 +45,7 @@ def sum_up(looked: Sequence[Looked], metrics: Sequence[Kind], *, name: str) -> S
         metrics: the kinds that looked, in the same order.
         name: what the scorecard is of.
     """
+    looked = sorted(looked, key=lambda one: one.row.place)
     rows = [one.row for one in looked]
     estimates: list[Estimate] = []
     details: dict[str, Any] = {

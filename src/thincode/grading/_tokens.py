@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from functools import lru_cache
 from typing import NamedTuple
 
 from ._arithmetic import FUNCTIONS
 
+STARTS = frozenset({"number", "name", "open", "op"})
+"""Kinds of tokens with which an expression can start."""
+_GO_ON = frozenset({"name", "open", "op"})
+"""Kinds with which one may go on."""
 TWO_GROUPS = {"frac", "dfrac", "tfrac", "cfrac", "binom", "dbinom"}
 
 
@@ -20,39 +24,73 @@ class Token(NamedTuple):
     end: int
 
 
-_UNNAMED = rf"(?!(?:{'|'.join(sorted([*FUNCTIONS, 'pi'], key=len, reverse=True))})\b)[A-Za-z]+"
+_UNNAMED = rf"(?!(?:{'|'.join(sorted([*FUNCTIONS, 'pi'], key=len, reverse=True))})\b)[A-Za-z]++"
+_NUMBER = r"\d{1,3}(?:(?:,(?:\\!\s?)?|\{,\})\d{3})+(?!,?\d)(?:\.\d+)?|(?:\d+(?:\.\d+)?|\.\d+)(?:[eE][+-]?\d+(?!\w))?"
+_WORD = r"[^\W\d](?:\w|\.(?=[^\W\d]))*"
+_OPERATION = r"[-+*/^!−×·÷]"
+_SEPARATOR = r"[\n,;:=<>\"'$|\[\]≈\#]"
 _TOKEN = re.compile(
-    # Several words of prose in one token: most texts have few numbers.
-    rf"(?P<prose>{_UNNAMED}(?:[ ]{_UNNAMED})+(?=[ ]))|"
-    r"""
-    (?P<space>[^\S\n]+|\\[,!;:\ ]|~|\\(?:left|right|displaystyle|bigl?|bigr|Bigl?|Bigr)(?![A-Za-z]))
-    |(?P<number>\d{1,3}(?:(?:,(?:\\!\s?)?|\{,\})\d{3})+(?!,?\d)(?:\.\d+)?|(?:\d+(?:\.\d+)?|\.\d+)(?:[eE][+-]?\d+(?!\w))?)
-    |(?P<word>\\[A-Za-z]+|[^\W\d](?:\w|\.(?=[^\W\d]))*|√)
-    |(?P<op>\*\*|[-+*/^!−×·÷])
-    |(?P<open>[({])|(?P<close>[)}])
-    |(?P<separator>[\n,;:=<>"'$|\[\]≈\#])
-    |(?P<other>.)
-    """,
-    re.VERBOSE | re.DOTALL | re.ASCII,
+    r"(?P<space>[^\S\n]+|\\[,!;:\ ]|~|\\(?:left|right|displaystyle|bigl?|bigr|Bigl?|Bigr)(?![A-Za-z]))"
+    rf"|(?P<number>{_NUMBER})"
+    # Several words of prose, and what stands between them, in one token: most texts have few numbers.
+    rf"|(?P<prose>(?=[A-Za-z]{{2}}){_UNNAMED}(?:(?!\.[A-Za-z_])[^\w\n\\π√]+{_UNNAMED}(?!\w|\.[A-Za-z_]))+|"
+    rf"{_UNNAMED}(?:[ ]{_UNNAMED})+(?=[ ]))"
+    rf"|(?P<word>\\[A-Za-z]+|{_WORD}|√)"
+    rf"|(?P<op>\*\*|{_OPERATION})|(?P<open>[({{])|(?P<close>[)}}])|(?P<separator>{_SEPARATOR})|(?P<other>.)",
+    re.DOTALL | re.ASCII,
 )
+_NOT_PLAIN = re.compile(
+    # An operation between two words and a bracket in front of one are prose.
+    rf"(?<![A-Za-z]){_OPERATION}|{_OPERATION}(?![A-Za-z])|[({{](?!\s*[A-Za-z])|[\\π√]|"
+    rf"(?<![A-Za-z_])(?:{'|'.join([*FUNCTIONS, 'pi'])})\b",
+    re.ASCII,
+)
+"""What makes an expression of more than one number."""
+_PLAIN = re.compile(
+    # Words are skipped in one piece: none of their digits begins a number. The empty group says what stands in front.
+    rf"(?:{_WORD}[ ]*)+|((?<![^\s~{_SEPARATOR[1:]}))?({_NUMBER})",
+    re.ASCII,
+)
+_FREE_AFTER = re.compile(rf"[\s~)}}]|{_SEPARATOR}|[.%°?](?!\.?\d)|\Z", re.ASCII)
 _OPERATORS = {"−": "-", "×": "*", "·": "*", "÷": "/", "**": "^", "\\cdot": "*", "\\times": "*", "\\div": "/"}
 
 
-def tokens_of(text: str) -> Iterator[Token]:
+def tokens_of(text: str) -> list[Token]:
     """Every character of `text`, in tokens."""
-    for match in _TOKEN.finditer(text):
-        kind, found = match.lastgroup or "other", match.group()
-        if kind == "prose":
-            kind = "word"
-        elif kind == "word" or found == "π":
-            name = found.rsplit(".", 1)[-1].lstrip("\\")
-            if found in _OPERATORS:
-                kind, found = "op", _OPERATORS[found]
-            elif found in ("π", "√") or (name in FUNCTIONS and found not in ("\\log", "\\int")) or name == "pi":
-                kind, found = "name", {"π": "pi", "√": "sqrt"}.get(found, name)
-        elif kind == "op":
-            found = _OPERATORS.get(found, found)
-        yield Token(kind, found, match.start(), match.end())
+    return [_token(match) for match in _TOKEN.finditer(text)]
+
+
+def _token(match: re.Match[str]) -> Token:
+    kind, found = match.lastgroup or "other", match.group()
+    if kind == "prose":
+        kind = "word"
+    elif kind == "word" or found == "π":
+        kind, found = _name(found)
+    elif kind == "op":
+        found = _OPERATORS.get(found, found)
+    return Token(kind, found, *match.span())
+
+
+@lru_cache(maxsize=2_000)
+def _name(word: str) -> tuple[str, str]:
+    """What a word is, an operation, a known name or just a word, and what it is called here."""
+    name = word.rsplit(".", 1)[-1].lstrip("\\")
+    if word in _OPERATORS:
+        return "op", _OPERATORS[word]
+    if word in ("π", "√") or (name in FUNCTIONS and word not in ("\\log", "\\int")) or name == "pi":
+        return "name", {"π": "pi", "√": "sqrt"}.get(word, name)
+    return "word", word
+
+
+def plain_numbers(line: str) -> list[tuple[str, int, int]] | None:
+    """Text and span of the numbers that stand free in a line where nothing else can have a value; None for other lines.
+
+    Most lines are such: they are read by two patterns, and tell the same as their tokens would.
+    """
+    if _NOT_PLAIN.search(line):
+        return None
+    numbers = (match for match in _PLAIN.finditer(line) if match.group(1) is not None)
+    return [(match.group(), *match.span()) for match in numbers if _FREE_AFTER.match(line, match.end())]
 
 
 def can_start(tokens: list[Token], at: int) -> bool:
@@ -76,6 +114,14 @@ def free_before(tokens: list[Token], at: int) -> bool:
         opens_line = back == 0 or tokens[back - 1].text == "\n"
         return apart and opens_line and before.text in "-*+"
     return apart
+
+
+def stands_alone(tokens: list[Token], at: int) -> bool:
+    """Whether the number at this place can't be the beginning of a longer expression."""
+    at += 1
+    while at < len(tokens) and tokens[at].kind == "space":
+        at += 1
+    return at >= len(tokens) or tokens[at].kind not in _GO_ON
 
 
 def free_after(tokens: list[Token], at: int) -> bool:

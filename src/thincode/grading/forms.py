@@ -24,6 +24,10 @@ _SYNONYMS = [
     (re.compile(r"[−–]"), "-"),
     (re.compile(r"(?<=\d)\{,\}(?=\d{3})|(?<=\d),\\!\s*(?=\d{3})"), ","),
 ]
+_BRACED = re.compile(r"([_^])\{(\w)\}")
+_BLANKS = re.compile(r"\s+")
+_DRESSED = re.compile(r"[^\x01-\x7d]|\\|\{,")
+"""Without any of these a text has no space of LaTeX and no synonym."""
 _WRAPPERS = (
     ("$$", "$$"),
     ("$", "$"),
@@ -65,10 +69,12 @@ class Form:
 
 def undress(text: str) -> str:
     r"""`text` without what only dresses it: `$…$`, `\text{…}`, `\boxed{…}`, spaces of LaTeX, a final period."""
-    text = _SPACES.sub(lambda found: found.group() if found.group() == "\\!" else " ", text.replace("\0", " "))
-    for pattern, plain in _SYNONYMS:
-        text = pattern.sub(plain, text)
-    text = re.sub(r"\s+", " ", text.replace("\\!", ""))
+    if _DRESSED.search(text):
+        text = _SPACES.sub(lambda found: found.group() if found.group() == "\\!" else " ", text.replace("\0", " "))
+        for pattern, plain in _SYNONYMS:
+            text = pattern.sub(plain, text)
+        text = text.replace("\\!", "")
+    text = _BLANKS.sub(" ", text)
     for _ in range(8):
         before = text
         text = text.strip().rstrip(".,;:").strip()
@@ -147,6 +153,8 @@ def _closes_at_end(text: str) -> bool:
 
 def split(text: str, separators: tuple[str, ...]) -> tuple[str, ...]:
     """Parts between separators that stand in no bracket; digits grouped by thousands stay together."""
+    if not any(separator in text for separator in separators):
+        return (undress(text),) if text.strip() else ()
     if _THOUSANDS.fullmatch(text.strip()):
         return (undress(text),)
     parts, depth, start, at = [], 0, 0, 0
@@ -196,4 +204,5 @@ def words(text: str) -> str | None:
 
 def squeezed(text: str) -> str:
     """For comparison by letters: no spaces, no braces around one character."""
-    return re.sub(r"([_^])\{(\w)\}", r"\1\2", re.sub(r"\s+", "", text)).replace("**", "^")
+    text = "".join(text.split())
+    return (_BRACED.sub(r"\1\2", text) if "{" in text else text).replace("**", "^")

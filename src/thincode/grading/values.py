@@ -15,7 +15,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any
+from functools import lru_cache
+from typing import Any, NamedTuple
 
 from ._arithmetic import (
     FUNCTIONS,
@@ -30,7 +31,17 @@ from ._arithmetic import (
     quotient,
     to_fraction,
 )
-from ._tokens import TWO_GROUPS, Token, can_start, free_after, free_before, tokens_of
+from ._tokens import (
+    STARTS,
+    TWO_GROUPS,
+    Token,
+    can_start,
+    free_after,
+    free_before,
+    plain_numbers,
+    stands_alone,
+    tokens_of,
+)
 
 __all__ = ["LIMIT_CHARS", "SCAN_CHARS", "Shown", "TooLargeError", "UnreadableError", "Value", "read", "shown", "value"]
 
@@ -40,6 +51,7 @@ SCAN_CHARS = 10_000
 """How much of one output is searched for values."""
 _LINE = re.compile(r"^.*(?:[0-9π]|pi).*$", re.MULTILINE)
 """A line in which a value may stand."""
+_DECIMAL = re.compile(r"(?=.*[.eE])-?[\d,]*\.?\d+(?:[eE][+-]?\d+)?")
 _LIMIT_DIGITS = 4_000
 _LIMIT_DEPTH = 30
 
@@ -48,8 +60,8 @@ _LIMIT_DEPTH = 30
 class Value:
     """A number."""
 
-    key: Fraction | str
-    """Exact fraction; for anything irrational 40 decimal digits. Equal values have equal keys."""
+    key: int | Fraction | str
+    """Exact: an integer or a fraction; for anything irrational 40 decimal digits. Equal values have equal keys."""
     decimal: str | None = field(default=None, compare=False)
     """The literal, where the value was written as one decimal such as `0.35` or `1e-5`."""
 
@@ -68,8 +80,7 @@ class Value:
         return str(self.key)
 
 
-@dataclass(frozen=True)
-class Shown:
+class Shown(NamedTuple):
     """A value that stands in a text."""
 
     value: Value
@@ -77,6 +88,7 @@ class Shown:
     end: int
 
 
+@lru_cache(maxsize=1_000)
 def value(text: str) -> Value | None:
     """The value of `text` read as a whole; None where it has none or is beyond a bound. Never raises."""
     try:
@@ -94,7 +106,7 @@ def read(text: str) -> Value:
     """
     if len(text) > LIMIT_CHARS:
         if len(text) <= _LIMIT_DIGITS and text.isdecimal():
-            return Value(Fraction(int(text)))
+            return Value(int(text))
         raise TooLargeError(f"{len(text)} characters")
     tokens = [token for token in tokens_of(text) if token.kind != "space"]
     if not tokens:
@@ -103,7 +115,7 @@ def read(text: str) -> Value:
     number = parser.sum(0)
     if parser.at != len(tokens):
         raise UnreadableError(f"stops at {tokens[parser.at].text!r}")
-    return _value(number, tokens)
+    return _value(number, "".join(token.text for token in tokens))
 
 
 def shown(text: str) -> Iterator[Shown]:
@@ -117,15 +129,41 @@ def shown(text: str) -> Iterator[Shown]:
 
 
 def _shown_in(line: str, offset: int) -> Iterator[Shown]:
-    tokens = list(tokens_of(line))
+    plain = plain_numbers(line)
+    if plain is None:
+        yield from _shown_by_tokens(line, offset)
+        return
+    for text, start, end in plain:
+        number = _plain(text)
+        if number is not None:
+            yield Shown(number, offset + start, offset + end)
+
+
+@lru_cache(maxsize=2_000)
+def _plain(text: str) -> Value | None:
+    """The value of one literal; None if it is too large."""
+    try:
+        return _value(_literal(text), text)
+    except TooLargeError:
+        return None
+
+
+def _shown_by_tokens(line: str, offset: int) -> Iterator[Shown]:
+    tokens = tokens_of(line)
     at = 0
     while at < len(tokens):
-        if not (can_start(tokens, at) and free_before(tokens, at)):
+        if tokens[at].kind not in STARTS or not (can_start(tokens, at) and free_before(tokens, at)):
+            at += 1
+            continue
+        if tokens[at].kind == "number" and stands_alone(tokens, at):
+            number = _plain(tokens[at].text)
+            if number is not None and free_after(tokens, at + 1):
+                yield Shown(number, offset + tokens[at].start, offset + tokens[at].end)
             at += 1
             continue
         parser = _Parser(tokens, at=at, strict_spaces=True)
         try:
-            found = _value(parser.sum(0), tokens[at : parser.at])
+            found = _value(parser.sum(0), "".join(token.text for token in tokens[at : parser.at]))
         except TooLargeError:
             at = max(parser.at, at + 1)  # what was read is not read again: the cost stays linear
             continue
@@ -150,18 +188,21 @@ def _literal(text: str) -> Fraction:
     return Fraction(plain)
 
 
-def _value(number: Any, tokens: list[Token]) -> Value:
-    written = "".join(token.text for token in tokens).strip("(){} ").lstrip("+")
-    decimal = written if re.fullmatch(r"-?[\d,]*\.?\d+(?:[eE][+-]?\d+)?", written) and not written.isdecimal() else None
-    if decimal is not None and not re.search(r"[.eE]", decimal):
-        decimal = None
+def _value(number: Any, text: str) -> Value:
+    written = text.strip("(){} ").lstrip("+")
+    decimal = written if not written.isdecimal() and _DECIMAL.fullmatch(written) else None
     if isinstance(number, Fraction):
-        return Value(number, decimal)
+        return Value(_whole(number), decimal)
     exact = to_fraction(number)
     near = exact.limit_denominator(10**6)
     if abs(exact - near) <= abs(exact) / 10**45:
-        return Value(near)
+        return Value(_whole(near))
     return Value(as_text(number))
+
+
+def _whole(number: Fraction) -> int | Fraction:
+    """An integer where it is one: quicker to compare, and equal."""
+    return number.numerator if number.denominator == 1 else number
 
 
 # --- the reader -----------------------------------------------------------------------------------------------------

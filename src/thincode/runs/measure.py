@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..errors import DataError, RunFolderError
 from ..evaluation import Scorecard
@@ -61,8 +61,7 @@ class _Task:
     metrics: tuple[Kind, ...]
 
 
-@dataclass(frozen=True)
-class _Line:
+class _Line(NamedTuple):
     looked: Looked
     claim: bool | None
 

@@ -164,3 +164,11 @@ def ran(segments: list[Any]) -> tuple[Any, ...]:
     from thincode.trajectory import Block, BlockStatus, SegmentKind
 
     return tuple(replace(s, block=Block(BlockStatus.OK)) if s.kind is SegmentKind.CODE else s for s in segments)
+
+
+def test_two_words_name_a_step_and_a_word_names_one_from_its_beginning() -> None:
+    assert _retelling.named("GO OVER them") == {"loop"}
+    assert _retelling.named("how many, and the last digit") == {"count", "digits", "remainder"}
+    assert _retelling.named("overall, a platform") == frozenset()
+    assert _retelling.named("for each") == {"loop"}
+    assert _retelling.named("form") == frozenset()

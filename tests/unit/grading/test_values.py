@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
+from thincode.grading import _tokens, values
 from thincode.grading.values import TooLargeError, read, shown, value
 
 
@@ -161,3 +162,10 @@ def test_irrational_values_agree_with_sympy() -> None:
         assert abs(sympy.Rational(found.rational.numerator, found.rational.denominator) - expected).evalf(
             50
         ) < 10**-30 * max(1, abs(expected.evalf()))
+
+
+@given(st.text(alphabet="0123456789,.%°=:;[]'\"|#~)}x_e é\tpisqrt~?<≈\x1c", max_size=60))
+@hypothesis_settings(max_examples=1_000, deadline=None)
+def test_a_line_of_plain_numbers_tells_the_same_by_two_patterns_as_by_its_tokens(line: str) -> None:
+    if _tokens.plain_numbers(line) is not None:
+        assert list(values._shown_in(line, 3)) == list(values._shown_by_tokens(line, 3))

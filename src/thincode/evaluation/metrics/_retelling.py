@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 
 _NAMED_BY: dict[str, str] = {
     "loop": r"loop\w*|iterat\w+|each|every|all|through|go over|run over|enumerat\w+|for\b",
@@ -55,11 +56,22 @@ _CALLS = {
     "print": "print",
 }
 _PATTERNS = {step: re.compile(rf"\b(?:{words})", re.IGNORECASE) for step, words in _NAMED_BY.items()}
+_WORD = re.compile(r"\b\w{1,30}")
+_PAIR = re.compile(
+    "|".join(rf"\b{one}" for words in _NAMED_BY.values() for one in words.split("|") if " " in one), re.IGNORECASE
+)
+"""What the table above has of two words."""
+_TELLING = frozenset(
+    {
+        *(ast.For, ast.While, ast.comprehension, ast.If, ast.IfExp, ast.AugAssign, ast.BinOp),
+        *(ast.FunctionDef, ast.Lambda, ast.Call),
+    }
+)
 
 
 def steps(nodes: Iterable[ast.AST]) -> frozenset[str]:
     """What a program of these nodes does, in the words of the table above."""
-    return frozenset(step for node in nodes for step in _steps_of(node))
+    return frozenset(step for node in nodes if type(node) in _TELLING for step in _steps_of(node))
 
 
 def _steps_of(node: ast.AST) -> tuple[str, ...]:
@@ -81,7 +93,14 @@ def _steps_of(node: ast.AST) -> tuple[str, ...]:
 
 def named(text: str) -> frozenset[str]:
     """The steps that a text names."""
-    return frozenset(step for step, pattern in _PATTERNS.items() if pattern.search(text))
+    words = {*_WORD.findall(text), *_PAIR.findall(text)}
+    return frozenset().union(*map(_named_by, words))
+
+
+@lru_cache(maxsize=10_000)
+def _named_by(word: str) -> frozenset[str]:
+    """The steps that a word, or a pair of words, names from its beginning on."""
+    return frozenset(step for step, pattern in _PATTERNS.items() if pattern.match(word))
 
 
 def similarity(told: frozenset[str], done: frozenset[str]) -> float:

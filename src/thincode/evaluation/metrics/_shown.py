@@ -8,14 +8,12 @@ from __future__ import annotations
 
 import hashlib
 import re
+from array import array
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
-
-import numpy as np
-import numpy.typing as npt
 
 from ...grading import forms
 from ...grading.answers import numbers
@@ -23,8 +21,8 @@ from ...grading.values import SCAN_CHARS, Shown, shown
 from ...trajectory import BlockStatus, Segment, SegmentKind
 from ._source import Block, Key
 
-Marks = npt.NDArray[np.uint64]
-"""Sorted, without repetition."""
+Marks = bytes
+"""Eight bytes a mark, sorted, without repetition: quick to hand to another process, and small."""
 
 _LINES, _LINE_CHARS = 200, 400
 """How many lines of an output are read as answers, and how long one may be."""
@@ -32,6 +30,7 @@ _TRACEBACK = re.compile(r'^(?:Traceback \(most recent call last\):|[ \t]*File ")
 _MATHEMATICS = re.compile(r"[\\=!±°]")
 """A line with one of these may be worth more as a whole than the numbers that stand in it."""
 _WORD = re.compile(r"[^\W\d_]+")
+_LEFT_OUT = str.maketrans("", "", "*{}\\")
 _ITEM_END = re.compile(r"[\n=:;]")
 
 
@@ -70,7 +69,7 @@ def wanted(answer: str) -> Wanted | None:
 
 def letters(text: str) -> str:
     """A text without what does not matter when it is compared by letters."""
-    return re.sub(r"[*{}\\]", "", forms.squeezed(text))
+    return forms.squeezed(text).translate(_LEFT_OUT)
 
 
 class Output:
@@ -111,7 +110,7 @@ class Output:
         said = {f"word {' '.join(item.casefold().split()).strip('.')}" for item in items if " " in item.strip()}
         texts = {f"item {letters(item)}" for item in items if 0 < len(item) <= _LINE_CHARS}
         found = {mark_of(key) for key in self.keys} | {mark(text) for text in words | said | texts}
-        return np.array(sorted(found), np.uint64)
+        return packed(found)
 
     def shows(self, answer: Wanted) -> bool:
         """Whether everything the answer needs is shown."""
@@ -136,10 +135,19 @@ class Output:
         return found or [(0, len(self.text))]
 
 
+def packed(marks: Set[int]) -> Marks:
+    """Marks in bytes."""
+    return array("Q", sorted(marks)).tobytes()
+
+
+def unpacked(marks: Marks) -> set[int]:
+    """The inverse."""
+    return set(memoryview(marks).cast("Q"))
+
+
 def all_in(marks: Marks, some: Sequence[int]) -> bool:
-    """Whether all of `some` are among sorted marks."""
-    at = np.searchsorted(marks, np.array(some, np.uint64))
-    return bool((at < len(marks)).all()) and all(int(marks[i]) == one for i, one in zip(at, some, strict=True))
+    """Whether all of `some` are among the marks."""
+    return unpacked(marks).issuperset(some)
 
 
 def chances(answered: Sequence[tuple[str, tuple[int, ...], Sequence[Marks]]]) -> list[float]:
@@ -154,17 +162,15 @@ def chances(answered: Sequence[tuple[str, tuple[int, ...], Sequence[Marks]]]) ->
     by_first: dict[int, list[tuple[int, ...]]] = {}
     for answer in total:
         by_first.setdefault(answer[0], []).append(answer)
-    firsts = np.array(sorted(by_first), np.uint64)
     found = []
     for problem, mine, sets in answered:
         at_home = own[problem]
         others = len(answered) - sum(at_home.values()) - (total[mine] - at_home[mine])
         if others <= 0:
             continue
-        held = np.unique(np.concatenate(sets)) if sets else np.zeros(0, np.uint64)
         hits = sum(
             total[answer] - at_home[answer]
-            for first in np.intersect1d(held, firsts, assume_unique=True).tolist()
+            for first in by_first.keys() & unpacked(b"".join(sets))
             for answer in by_first[first]
             if answer != mine and (len(answer) == 1 or any(all_in(one, answer) for one in sets))
         )

@@ -3,19 +3,37 @@
 from __future__ import annotations
 
 import ast
+import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 
 from ...grading.values import shown
 from ...trajectory import Segment
+from . import _retelling
 
-Key = Fraction | str
+Key = int | Fraction | str
 """The key of a `grading.values.Value`."""
 
 _SOURCE_CHARS = 50_000
 _DIGIT = re.compile(r"[0-9]")
+_LEAVES = frozenset({"ctx", "op", "ops", "kind", "type_comment"})
+"""Fields of nodes that no number and no step stands under."""
+_FIELDS: dict[type[ast.AST], tuple[str, ...]] = {}
+"""The other fields, for each class of nodes met so far."""
+
+
+@dataclass(slots=True)
+class _Tree:
+    """What stands in a syntax tree, each thing once."""
+
+    nodes: list[ast.AST] = field(default_factory=list)
+    numbers: set[Key] = field(default_factory=set)
+    """That the program works with: no texts, and not what it only asserts or compares for equality."""
+    checked: set[Key] = field(default_factory=set)
+    texts: set[str] = field(default_factory=set)
 
 
 class Block:
@@ -26,65 +44,84 @@ class Block:
         self.segment = segment
 
     @cached_property
-    def nodes(self) -> list[tuple[ast.AST, bool]] | None:
-        """Every node, and whether it stands inside an assertion or a test for equality; None where it is no Python.
-
-        Texts that stand alone (docstrings) do nothing and are left out.
-        """
+    def _tree(self) -> _Tree | None:
         try:
             tree = ast.parse(self.segment.content[:_SOURCE_CHARS])
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             return None
-        found: list[tuple[ast.AST, bool]] = []
-        waiting: list[tuple[ast.AST, bool]] = [(tree, False)]
-        while waiting:
-            node, checked = waiting.pop()
-            if (
-                isinstance(node, ast.Expr)
-                and isinstance(node.value, ast.Constant)
-                and isinstance(node.value.value, str)
-            ):
-                continue
-            checked = checked or _is_check(node)
-            found.append((node, checked))
-            waiting += [(child, checked) for child in ast.iter_child_nodes(node)]
-        return found
+        return _walk(tree)
+
+    @cached_property
+    def steps(self) -> frozenset[str] | None:
+        """What the block does, in the words of `_retelling`; None where it is no Python."""
+        return None if self._tree is None else _retelling.steps(self._tree.nodes)
 
     @cached_property
     def literals(self) -> frozenset[Key]:
         """Values that stand as literals: numbers, negated ones, and numbers inside texts."""
-        return frozenset(key for node, _ in self.nodes or () for key in _values(node))
+        tree = self._tree or _Tree()
+        return frozenset(tree.numbers | tree.checked).union(*map(_in_text, tree.texts))
 
-    @cached_property
-    def numbers(self) -> frozenset[Key]:
+    @property
+    def numbers(self) -> Iterable[Key]:
         """Numbers that the block works with: no texts, and not what it only asserts or compares for equality."""
-        return frozenset(
-            key
-            for node, checked in self.nodes or ()
-            if not checked and not (isinstance(node, ast.Constant) and isinstance(node.value, str))
-            for key in _values(node)
-        )
+        return self._tree.numbers if self._tree is not None else ()
 
 
-def _is_check(node: ast.AST) -> bool:
-    if isinstance(node, ast.Compare):
-        return any(isinstance(op, (ast.Eq, ast.NotEq)) for op in node.ops)
-    return isinstance(node, ast.Assert)
+def _walk(tree: ast.AST) -> _Tree:
+    """Every node once; texts that stand alone (docstrings) do nothing and are left out."""
+    found = _Tree()
+    checks: list[ast.AST] = []
+    _gather([tree], found, found.numbers, checks)
+    _gather(checks, found, found.checked, None)
+    return found
 
 
-def _values(node: ast.AST) -> Iterator[Key]:
-    if isinstance(node, ast.Constant):
-        yield from _constant(node.value)
-    elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub) and isinstance(node.operand, ast.Constant):
-        yield from (-key for key in _constant(node.operand.value) if isinstance(key, Fraction))
+def _gather(waiting: list[ast.AST], found: _Tree, numbers: set[Key], checks: list[ast.AST] | None) -> None:
+    """What stands under the nodes, with `numbers` in a set of their own; checks are put aside where a list is given."""
+    seen = found.nodes.append
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.Constant):
+            if isinstance(node.value, str):
+                found.texts.add(node.value)
+            else:
+                numbers.update(_number(node.value))
+            continue
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
+            continue
+        if checks is not None and isinstance(node, (ast.Assert, ast.Compare)) and _is_check(node):
+            checks.append(node)
+            continue
+        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub) and isinstance(node.operand, ast.Constant):
+            numbers.update(-key for key in _number(node.operand.value))
+        seen(node)
+        fields = _FIELDS.get(type(node))
+        if fields is None:
+            fields = _FIELDS[type(node)] = tuple(name for name in node._fields if name not in _LEAVES)
+        for name in fields:
+            child = getattr(node, name, None)
+            if isinstance(child, list):
+                waiting += [one for one in child if isinstance(one, ast.AST)]
+            elif isinstance(child, ast.AST):
+                waiting.append(child)
 
 
-def _constant(value: object) -> Iterator[Key]:
+def _is_check(node: ast.Assert | ast.Compare) -> bool:
+    return isinstance(node, ast.Assert) or any(isinstance(op, (ast.Eq, ast.NotEq)) for op in node.ops)
+
+
+def _number(value: object) -> tuple[int | Fraction, ...]:
+    """The one a constant is, or none."""
     if isinstance(value, bool):
-        return
+        return ()
     if isinstance(value, int):
-        yield Fraction(value)
-    elif isinstance(value, float):
-        yield from (item.value.key for item in shown(repr(value)))
-    elif isinstance(value, str) and _DIGIT.search(value):
-        yield from (item.value.key for item in shown(value))
+        return (value,)
+    if isinstance(value, float) and math.isfinite(value):
+        written = Fraction(repr(value))  # as it was written, not what its bits are
+        return (written.numerator if written.denominator == 1 else written,)
+    return ()
+
+
+def _in_text(text: str) -> Iterator[Key]:
+    return (item.value.key for item in shown(text)) if _DIGIT.search(text) else iter(())

@@ -17,7 +17,7 @@ are left out.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from ...grading import Graded
 from ...settings import settings
@@ -34,8 +34,7 @@ class Settings:
     """Nothing to set."""
 
 
-@dataclass(frozen=True, slots=True)
-class Look:
+class Look(NamedTuple):
     """How one trajectory uses code."""
 
     oks: tuple[bool, ...]

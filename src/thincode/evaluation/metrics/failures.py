@@ -19,11 +19,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
-import numpy as np
 from annotated_types import Ge, Le
 
 from ...grading import Graded
@@ -34,7 +32,7 @@ from .. import Estimate
 from ..intervals import normal
 from ..samples import Looks, Seen, estimate, share
 from . import _retelling
-from ._shown import Marks, Output, all_in, chances, mark_of, read, wanted
+from ._shown import Marks, Output, all_in, chances, mark_of, packed, read, unpacked, wanted
 from ._source import Block, Key
 
 _TEXT = (SegmentKind.PLAN, SegmentKind.THOUGHT)
@@ -61,8 +59,7 @@ class Settings:
     """Whole numbers up to this one are no constants: every program has them."""
 
 
-@dataclass(frozen=True, slots=True)
-class Look:
+class Look(NamedTuple):
     """The failures of one trajectory."""
 
     has_code: bool
@@ -97,7 +94,8 @@ class _Reader:
     def __init__(self, settings: Settings, question: str) -> None:
         self.settings = settings
         self.known: set[Key] = {item.value.key for item in shown(question[:SCAN_CHARS])}
-        for number in map(Fraction, _NUMBER.findall(question[:SCAN_CHARS])):  # the 3 of 3x is given too
+        for written in _NUMBER.findall(question[:SCAN_CHARS]):  # the 3 of 3x is given too
+            number = int(written) if "." not in written else Fraction(written)
             self.known |= {number, -number}
         self.said: set[Key] = set()  # in text since, and not known by then
         self.early: set[Key] = set()
@@ -124,8 +122,8 @@ class _Reader:
         new = {key for key in block.numbers if key not in self.known and not self._is_small(key)}
         self.written |= new
         self.constants |= dict.fromkeys(str(key) for key in sorted(new & self.computed, key=str))
-        if self.text.strip() and block.nodes is not None:
-            self.steps.append(_retelling.steps(node for node, _ in block.nodes))
+        if block.steps is not None and self.text.strip():
+            self.steps.append(block.steps)
             self.told.append(_retelling.named(self.text))
         self.text = ""
 
@@ -135,7 +133,7 @@ class _Reader:
         self.computed -= output.keys
 
     def _is_small(self, key: Key) -> bool:
-        return not isinstance(key, str) and key.denominator == 1 and abs(key) <= self.settings.small
+        return isinstance(key, int) and abs(key) <= self.settings.small
 
 
 def look(settings: Settings, graded: Graded) -> Look:
@@ -163,7 +161,7 @@ def look(settings: Settings, graded: Graded) -> Look:
 
 
 def _marks(keys: set[Key]) -> Marks:
-    return np.array(sorted({mark_of(key) for key in keys}), np.uint64)
+    return packed({mark_of(key) for key in keys})
 
 
 def sum_up(settings: Settings, looks: Looks[Look]) -> list[Estimate]:
@@ -219,7 +217,7 @@ def _next_of_another_problem(rows: Sequence[Seen[Look]]) -> list[tuple[Seen[Look
 
 
 def _meet(one: Look, other: Look) -> bool:
-    return len(np.intersect1d(one.worked_out, other.written, assume_unique=True)) > 0
+    return not unpacked(one.worked_out).isdisjoint(unpacked(other.written))
 
 
 def _across(one: Look, other: Look) -> float:

@@ -17,8 +17,7 @@ but the bounded arithmetic of `grading.values`. `details` lists the spans that g
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from ...grading import Graded
 from ...settings import settings
@@ -36,8 +35,7 @@ class Settings:
     """Spans stored for one trajectory, at most."""
 
 
-@dataclass(frozen=True, slots=True)
-class Look:
+class Look(NamedTuple):
     """What one trajectory's outputs show, and whether its answer is there."""
 
     answer: tuple[int, ...]

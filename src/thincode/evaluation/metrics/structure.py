@@ -11,7 +11,7 @@ n counts trajectories.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from ...grading import Graded
 from ...grading.spans import Share, keeps_format, plan_share
@@ -27,8 +27,7 @@ class Settings:
     """Nothing to set."""
 
 
-@dataclass(frozen=True, slots=True)
-class Look:
+class Look(NamedTuple):
     """The shape of one trajectory."""
 
     keeps_format: bool
