@@ -75,12 +75,17 @@ class Pipeline:
                     section, data=data, folder=run, shop=self.shop, progress=self.console.progress, say=self.console.say
                 )
                 run.finish({"model": "model"})
+            else:
+                processes.agree(None)
         return folder / "model"
 
     def rl(self, folder: Path, *, start: Path) -> Path:
         """The folder of the model that RL makes."""
         section = _section(self.recipe.rl, "rl")
         _require_training("RL")
+        if processes.rank() > 0:
+            rl.follow(section, start=start, shop=self.shop)
+            return folder / "model"
         with self._step(folder) as (run, done):
             if done is None:
                 rl.run(
@@ -92,6 +97,8 @@ class Pipeline:
                     say=self.console.say,
                 )
                 run.finish({"model": "model"})
+            else:
+                processes.agree(None)
         return folder / "model"
 
     def evaluate(
@@ -165,6 +172,11 @@ class Pipeline:
 def run(pipeline: Pipeline) -> list[Scorecard]:
     """All steps there are in the recipe, in order; returns the scorecards, one for each model there is."""
     recipe, out = pipeline.recipe, pipeline.out
+    if processes.count() > 1:
+        raise RecipeError(
+            f"run was launched in {processes.count()} processes, and most of its steps use one; launch the training alone: "
+            "thincode sft RECIPE --data DIR, thincode rl RECIPE --model DIR"
+        )
     if recipe.distill is None and recipe.sft is None and recipe.rl is None:
         raise RecipeError(
             "the recipe has no section distill, sft or rl, so there is nothing to run; a model that is there is measured "

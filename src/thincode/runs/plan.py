@@ -75,7 +75,8 @@ def of_rl(recipe: Recipe, *, gpu: str, gpus: int = 1) -> tuple[dict[str, Any], l
     Args:
         recipe: with a section rl.
         gpu: a name in `GPUS`.
-        gpus: how many; several share weights, gradients and moments (FSDP), and each holds a copy to sample from.
+        gpus: how many; each holds weights, gradients and moments (RL is not sharded), and takes its share of the updates. Sampling
+            from a server counts as spread over them; the local engine samples on the first alone.
 
     Raises:
         RecipeError: no such GPU, or the model's size can't be told.
@@ -88,15 +89,15 @@ def of_rl(recipe: Recipe, *, gpu: str, gpus: int = 1) -> tuple[dict[str, Any], l
     card, shape = GPUS[gpu], _shape(recipe, section)
     figures: dict[str, Any] = {"gpu": gpu, "gpus": gpus, "parameters": shape.parameters}
     figures |= _work(section)
-    figures |= _memory(section, shape, card, live=recipe.live, gpus=gpus)
+    figures |= _memory(section, shape, card, live=recipe.live)
     generate_s, train_s = _seconds(section, shape, card, batch=figures["sequences_at_once"])
-    sampling_s = max(generate_s / gpus, 1e-9)
+    generate_s, train_s = generate_s / (1 if section.engine.name == "local" else gpus), train_s / gpus
     calls = sum(_blocks(stage.calls) * stage.steps for stage in section.stages) * _group(section)
     figures |= {
-        "generate_hours": round(generate_s / gpus / 3600, 2),
-        "train_hours": round(train_s / gpus / 3600, 2),
-        "hours": round((generate_s + train_s) / gpus / 3600, 2),
-        "interpreter_cores": math.ceil(calls * BLOCK_CPU_S / sampling_s),
+        "generate_hours": round(generate_s / 3600, 2),
+        "train_hours": round(train_s / 3600, 2),
+        "hours": round((generate_s + train_s) / 3600, 2),
+        "interpreter_cores": math.ceil(calls * BLOCK_CPU_S / max(generate_s, 1e-9)),
         "interpreter_memory_gib": math.ceil(recipe.live * recipe.interpreter.limits.memory_mib / 1024),
         "disk_gib": round(_disk(section, shape, figures["tokens"]) / GIB, 1),
     }
@@ -117,11 +118,15 @@ def text(figures: Mapping[str, Any], assumptions: list[str]) -> str:
         ("interpreter", f"{figures['interpreter_cores']} cores, at most {figures['interpreter_memory_gib']} GiB"),
         ("disk", f"{figures['disk_gib']:,.4g} GiB"),
     ]  # fmt: skip
+    lacking = figures["train_gib"] > figures["gpu_gib"]
     crowded = figures["sequences_at_once"] < 8 and figures["rollouts_per_step"] >= 8
     advice = (
-        "More GPUs of this kind, or larger ones, would leave room for sequences and shorten the sampling: try --gpus 8."
+        "Training alone does not fit this GPU: take a larger one, a smaller model or a smaller policy.micro_tokens. Weights in "
+        "pieces (FSDP, DeepSpeed) serve SFT only."
+        if lacking
+        else "Little room is left for sequences: sample from a server on GPUs of its own (rl.engine: vllm), or take larger GPUs."
     )
-    warning = ["", advice] if crowded else []
+    warning = ["", advice] if lacking or crowded else []
     lines = [f"{name:<13}{value}" for name, value in rows]
     return "\n".join([*lines, *warning, "", "Assumed, not measured:", *(f"- {one}" for one in assumptions)])
 
@@ -195,10 +200,9 @@ def _work(section: RlSection) -> dict[str, Any]:
     }
 
 
-def _memory(section: RlSection, shape: Shape, card: Gpu, *, live: int, gpus: int) -> dict[str, Any]:
+def _memory(section: RlSection, shape: Shape, card: Gpu, *, live: int) -> dict[str, Any]:
     """Of each GPU."""
-    weights = 16.0 * shape.parameters / gpus  # float32 weights, gradients and AdamW's two moments
-    weights += 2.0 * shape.parameters * (gpus > 1)
+    weights = 16.0 * shape.parameters  # float32 weights, gradients and AdamW's two moments
     row = min(section.policy.micro_tokens, max(stage.context_tokens for stage in section.stages))
     kept = 1 if section.policy.activation_checkpointing else 14
     activations = 2.0 * row * shape.hidden * (shape.layers * kept + 14)
@@ -246,6 +250,6 @@ def _assumptions(section: RlSection, card: Gpu) -> list[str]:
         f"a rollout runs {BLOCKS:g} blocks, or its calls where those are fewer, at {BLOCK_CPU_S} CPU seconds each",
         f"decoding reads memory at {DECODE_SHARE:.0%} of {card.bandwidth_gbps:,.0f} GB/s, in batches as large as fit",
         f"training reaches {TRAIN_SHARE:.0%} of {card.peak_tflops:,.0f} TFLOP/s; weights, gradients and moments in float32, "
-        "shared by several GPUs, each with a bfloat16 copy to sample from",
+        "whole on every GPU",
         "4 bytes of text a token on disk" + (", 9 more for ids and log-probabilities" if section.keep_ids else ""),
     ]

@@ -65,10 +65,13 @@ def run(
         AlarmError: an alarm rang, with a checkpoint as above; or loss or gradient is not finite, and the last checkpoint stands.
     """
     from ..training import checkpoint, models
+    from ..training.on_accelerate.processes import agree, refuse_shards
     from ..training.on_accelerate.rl import train_policy
     from ..training.on_accelerate.tracking import Trackers
 
+    refuse_shards("rl")
     found = checkpoint.latest(folder.path / "checkpoint", on_warning=say)
+    agree((folder.path, found))
     total = sum(stage.steps for stage in section.stages)
     trackers = Trackers(section.trackers, folder=folder.path, recipe=dump(section))
     rewards = [(weighted.reward, weighted.weight) for weighted in section.rewards]
@@ -95,6 +98,26 @@ def run(
             raise loop.stopped_by
         models.save(policy.model, policy.tokenizer, folder.path / "model")
     return folder.path / "model"
+
+
+def follow(section: RlSection, *, start: Path, shop: Workshop) -> None:
+    """Take part in a run whose loop another process runs: it makes the rollouts, all make the updates."""
+    from ..training import models
+    from ..training.on_accelerate.processes import agree
+    from ..training.on_accelerate.rl import follow_policy
+
+    told: Any = agree(None)  # as in `run`; None where that run is over already
+    if told is None:
+        return
+    folder, found = told
+    follow_policy(
+        models.load(str(start)),
+        settings=section.policy,
+        temperature=section.sampling.temperature,
+        seed=shop.recipe.seed,
+        folder=folder / "checkpoint",
+        resume_from=found,
+    )
 
 
 def _done(found: Any) -> int:

@@ -121,7 +121,9 @@ def follow(section: SftSection, *, shop: Workshop) -> None:
     from ..training.on_accelerate.processes import agree
     from ..training.on_accelerate.sft import follow_sft
 
-    start: Any = agree(None)  # a `_Start`
+    start: Any = agree(None)  # a `_Start`; None where that run is over already
+    if start is None:
+        return
     seed = shop.recipe.seed
     model = _load(section, start.base, seed=seed)
     follow_sft(

@@ -38,11 +38,16 @@ def test_memory_by_hand() -> None:
     assert found["cache_gib"] / found["sequences_at_once"] == pytest.approx(2.25, abs=0.01)
 
 
-def test_more_gpus_share_the_weights_and_the_time() -> None:
-    one, eight = estimate("cir/8b"), estimate("cir/8b", gpus=8)
-    assert eight["train_gib"] < one["train_gib"] / 2
-    assert eight["sequences_at_once"] > 8 * one["sequences_at_once"]
-    assert eight["hours"] < one["hours"] / 8
+SERVED = "rl.engine={kind: vllm, weights: served}"
+
+
+def test_more_gpus_share_the_updates_and_a_served_models_sampling() -> None:
+    one, eight = estimate("thinc/4b/rl"), estimate("thinc/4b/rl", gpus=8)
+    assert eight["train_gib"] == one["train_gib"]  # whole on each: RL is not sharded
+    assert eight["train_hours"] == pytest.approx(one["train_hours"] / 8, abs=0.01)
+    assert eight["generate_hours"] == one["generate_hours"]  # the local engine samples on the first
+    served = estimate("thinc/4b/rl", SERVED, gpus=8)
+    assert served["generate_hours"] == pytest.approx(one["generate_hours"] / 8, abs=0.01)
 
 
 def test_a_small_model_of_our_own_is_measured_from_its_settings() -> None:
@@ -56,7 +61,8 @@ def test_the_text_says_what_it_rests_on() -> None:
     said = plan.text(*plan.of_rl(recipe, gpu="h100"))
     assert "614,400" in said
     assert "Assumed, not measured:" in said
-    assert "try --gpus 8" in said
+    assert "Training alone does not fit this GPU" in said
+    assert "sample from a server on GPUs of its own" in plan.text(*plan.of_rl(recipe, gpu="h200"))
 
 
 @pytest.mark.parametrize(

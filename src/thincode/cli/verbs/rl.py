@@ -6,7 +6,7 @@ import argparse
 import json
 from pathlib import Path
 
-from .._steps import USAGE, add_recipe, load, opened, print_line, print_plan, print_whole_plan
+from .._steps import USAGE, add_recipe, first_process, load, opened, print_line, print_plan, print_whole_plan
 from .._verb import Verb
 
 
@@ -36,7 +36,8 @@ def run(words: argparse.Namespace) -> int:
         raise RecipeError("rl.model: name the model folder to start from with --model DIR")
     with opened(words, resolved) as (work, out):
         model = work.rl(out, start=Path(start))
-    print_line(words, f"model: {model}", model=str(model))
+    if first_process():
+        print_line(words, f"model: {model}", model=str(model))
     return 0
 
 

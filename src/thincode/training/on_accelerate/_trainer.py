@@ -26,6 +26,7 @@ from ..batch import MicroBatch, collate, plan
 from ..logprobs import trained_logprobs
 from ..models import quiet
 from .loop import Head, LoopSettings, LossFunction, Precision, Source, close
+from .processes import PATIENCE
 
 if TYPE_CHECKING:
     from ...trajectory.tokenizer import Tokenizer
@@ -315,6 +316,7 @@ def _arguments(settings: LoopSettings, *, seed: int, writing: Path) -> TrainingA
         remove_unused_columns=False,
         use_cache=True,  # of the model's configuration, which an engine and the checkpoint share; our forward uses none
         ddp_find_unused_parameters=False,
+        ddp_timeout=int(PATIENCE.total_seconds()),
         report_to=settings.report_to,
         disable_tqdm=True,
     )

@@ -74,6 +74,29 @@ def train_policy(
     )
 
 
+def follow_policy(
+    model: nn.Module,
+    *,
+    settings: PolicySettings,
+    temperature: float,
+    seed: int,
+    folder: Path,
+    resume_from: Checkpoint | None,
+) -> None:
+    """Take part, in another process, in the `train_policy` of the first one: updates and the end come from there."""
+    train(
+        model,
+        source=Source(updates=lambda first: iter(()), total=None, state=dict),
+        loss=_loss,
+        settings=settings,
+        temperature=temperature,
+        seed=seed,
+        tokenizer=None,
+        folder=folder,
+        resume_from=resume_from,
+    )
+
+
 def _loss(update: Update) -> LossFunction:
     """The loss of the algorithm that made the update."""
     assert update.algorithm is not None
