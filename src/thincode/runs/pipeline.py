@@ -25,7 +25,7 @@ from ..settings import Resolved
 from ..training import models
 from ..training.on_accelerate import processes
 from ..trajectory.store import Store
-from . import distill, evaluate, rl, sft
+from . import distill, evaluate, policy, rl, sft
 from .evaluate import Subject
 from .recipe import Recipe
 from .speakers import ready
@@ -84,7 +84,7 @@ class Pipeline:
         section = _section(self.recipe.rl, "rl")
         _require_training("RL")
         if processes.rank() > 0:
-            rl.follow(section, start=start, shop=self.shop)
+            policy.follow(section, start=start, shop=self.shop)
             return folder / "model"
         with self._step(folder) as (run, done):
             if done is None:

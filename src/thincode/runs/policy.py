@@ -70,6 +70,26 @@ class Policy:
         return logprobs(model, rollouts, temperature=heat, micro_tokens=self._micro_tokens)
 
 
+def follow(section: RlSection, *, start: Path, shop: Workshop) -> None:
+    """Take part in a run whose loop another process runs: it makes the rollouts, all make the updates."""
+    from ..training import models
+    from ..training.on_accelerate.processes import agree
+    from ..training.on_accelerate.rl import follow_policy
+
+    told: Any = agree(None)  # as in `rl.run`; None where that run is over already
+    if told is None:
+        return
+    folder, found = told
+    follow_policy(
+        models.load(str(start)),
+        settings=section.policy,
+        temperature=section.sampling.temperature,
+        seed=shop.recipe.seed,
+        folder=folder / "checkpoint",
+        resume_from=found,
+    )
+
+
 def _open(chosen: Kind, model: Any, tokenizer: Tokenizer, shop: Workshop) -> Any:
     if chosen.name != "local":
         return chosen.module.open(chosen.settings, tokenizer=tokenizer)

@@ -165,6 +165,8 @@ class ValidationSettings:
     """Held-out problems measured while training."""
 
     problems: Source = _kind("thincode.problems.sources", "drills")
+    suite: SuiteKind | None = None
+    """The benchmarks of a suite instead of `problems`; samples and sampling are the ones here, the budget is the last stage's."""
     every: Count = 10
     """Steps between two validations; one also stands before the first step and after the last."""
     samples: Count = 1

@@ -10,7 +10,7 @@ for each step:
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -29,7 +29,7 @@ from ..training.curriculum import AtStage, Curriculum, DifficultyFilter, Measure
 from ..training.rows import updates
 from ..trajectory import Address
 from ..trajectory.store import LOG, Store
-from . import health
+from . import health, validation
 from .alarms import Alarms
 from .policy import Policy
 from .recipe import RlSection
@@ -100,26 +100,6 @@ def run(
     return folder.path / "model"
 
 
-def follow(section: RlSection, *, start: Path, shop: Workshop) -> None:
-    """Take part in a run whose loop another process runs: it makes the rollouts, all make the updates."""
-    from ..training import models
-    from ..training.on_accelerate.processes import agree
-    from ..training.on_accelerate.rl import follow_policy
-
-    told: Any = agree(None)  # as in `run`; None where that run is over already
-    if told is None:
-        return
-    folder, found = told
-    follow_policy(
-        models.load(str(start)),
-        settings=section.policy,
-        temperature=section.sampling.temperature,
-        seed=shop.recipe.seed,
-        folder=folder / "checkpoint",
-        resume_from=found,
-    )
-
-
 def _done(found: Any) -> int:
     return found.step if found else 0
 
@@ -146,6 +126,7 @@ class _Loop:
         self.line = line
         self.trackers = trackers
         self.problems = {problem.id: problem for problem in load_problems(section.problems)}
+        self.held_out = validation.problems(section.validation) if section.validation else {}
         self.curriculum = Curriculum(active=tuple(self.problems), seed=shop.recipe.seed)
         self.alarms = Alarms(section.alarms)
         self.metrics = folder.log("metrics")
@@ -262,13 +243,17 @@ class _Loop:
 
     def ask(self, stage: str, step: int, names: Sequence[str], *, samples: int) -> list[Scored]:
         """Trajectories of each problem named, graded, rewarded and stored, in that order."""
+        asks = self.asks(stage, step, [self.problems[name] for name in names], samples=samples)
+        return self.roll(asks, self.problems, calls=self.stage.calls_at(step), context=self.stage.context_tokens)
+
+    def asks(self, stage: str, step: int, problems: Iterable[Problem], *, samples: int) -> list[Ask]:
+        """So many samples of each problem."""
         seed = self.shop.recipe.seed
-        asks = [
-            Ask(Address(seed, stage, step, name, sample), self.problems[name].question)
-            for name in names
+        return [
+            Ask(Address(seed, stage, step, problem.id, sample), problem.question)
+            for problem in problems
             for sample in range(samples)
         ]
-        return self.roll(asks, self.problems, calls=self.stage.calls_at(step), context=self.stage.context_tokens)
 
     def roll(
         self,
@@ -338,13 +323,9 @@ class _Loop:
     def measure(self, number: int, step: int, filter: DifficultyFilter) -> None:
         """New samples of every active problem, as the stage will ask them, for its filter."""
         stage = self.section.stages[number - 1]
-        asks = [
-            Ask(Address(self.shop.recipe.seed, f"rl-{number}/filter", step, name, sample), self.problems[name].question)
-            for name in self.curriculum.active
-            for sample in range(filter.samples)
-        ]
+        active = [self.problems[name] for name in self.curriculum.active]
         scored = self.roll(
-            asks,
+            self.asks(f"rl-{number}/filter", step, active, samples=filter.samples),
             self.problems,
             calls=stage.calls_at(step),
             context=stage.context_tokens,
@@ -367,17 +348,12 @@ class _Loop:
             return
         self.validated = step
         began = time.monotonic()
-        problems = {problem.id: problem for problem in load_problems(section.problems)}
-        full, seed = self.section.stages[-1], self.shop.recipe.seed
-        asks = [
-            Ask(Address(seed, f"{self.name}/validation", step, name, sample), problem.question)
-            for name, problem in problems.items()
-            for sample in range(section.samples)
-        ]
+        full = self.section.stages[-1]
+        asks = self.asks(f"{self.name}/validation", step, self.held_out.values(), samples=section.samples)
         scored = self.roll(
-            asks, problems, calls=full.most_calls, context=full.context_tokens, sampling=section.sampling
+            asks, self.held_out, calls=full.most_calls, context=full.context_tokens, sampling=section.sampling
         )
-        figures = health.of_validation([(one.graded, one.reward) for one in scored])
+        figures = validation.figures(section, scored)
         figures["validate_s"] = round(time.monotonic() - began, 3)
         self.write({"stage": self.name, "step": step, "validation": figures})
         stop, accuracy = self.stage.early_stop, figures["accuracy"]

@@ -285,6 +285,17 @@ def test_validations_that_bring_nothing_end_a_stage(bench: Bench) -> None:
     assert {(one["n"], one["accuracy"]) for one in validations} == {(2, 1.0)}
 
 
+def test_a_suite_validates_by_benchmark(bench: Bench, data_dir: Path) -> None:
+    suite = {"kind": "cir", "data": str(data_dir), "limit": 2}
+    values = {"suite": suite, "every": 5, "samples": 2}
+    bench.run({"stages": [{"steps": 1, "context_tokens": 2000, "calls": 2}], "validation": values})
+    first = next(line["validation"] for line in bench.lines if "validation" in line)
+    parts = {name: value for name, value in first.items() if name.startswith("accuracy/")}
+    assert len(parts) == 5
+    assert first["n"] == 5 * 2 * 2
+    assert first["accuracy"] == pytest.approx(sum(parts.values()) / 5)
+
+
 # --- masks and rewards ------------------------------------------------------------------------------------------------
 
 
