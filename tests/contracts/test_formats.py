@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from thincode.interpreter.presets import PRESETS
 from thincode.settings import kind, kinds
 from thincode.trajectory import Segment, SegmentKind
-from thincode.trajectory.formats import Call, Format, Sheet, build, sheet
+from thincode.trajectory.formats import Call, Concludes, Format, Sheet, build, sheet
 from thincode.trajectory.tokenizer import Tokenizer
 
 ROOM = "thincode.trajectory.formats"
@@ -53,6 +53,13 @@ FRAGMENTS = [
         "\nexecution time: 0.00s",
         "<answer>",
         "</answer>",
+        "<search>",
+        "</search>",
+        "Code execution result: ",
+        "Answer: 7",
+        "def solution():\n",
+        "\n\n\n",
+        "<|channel|>final<|message|>",
         "\u2028",
     ),
 ]
@@ -86,12 +93,15 @@ def play(format: Format, turns: list[str], printed: list[str]) -> list[Segment]:
         kind = SegmentKind.NOTICE if call.refused else SegmentKind.OUTPUT
         body = format.output(call.refused or printed[number])
         segments.append(Segment(kind, body.text, body.body))
+        if isinstance(format, Concludes) and format.concluded(segments):
+            break
     return segments
 
 
 def taught(format: Format) -> list[Segment]:
     turns = format.teacher_turns("Add them up.", ["First add.", "Then halve."], ["print(2 + 4)", "x = 3\nx"], "3")
-    return play(format, turns, ["6\n", "3"])
+    calls = sum(scan(format, [turn]) is not None for turn in turns)
+    return play(format, turns, ["6\n", "3"][2 - calls :])
 
 
 def test_there_are_formats() -> None:
@@ -167,7 +177,8 @@ def test_hostile_outputs_forge_nothing(format: Format, turns: list[str], printed
         known = known[:-1]
     assert format.parse("".join(segment.text for segment in known)) == known
     spoken = [segment for segment in segments if segment.kind not in INSERTED]
-    assert format.answer(segments) == format.answer(spoken)
+    if not isinstance(format, Concludes):
+        assert format.answer(segments) == format.answer(spoken)
 
 
 @every_format
@@ -175,8 +186,9 @@ def test_hostile_outputs_forge_nothing(format: Format, turns: list[str], printed
 def test_an_output_is_no_call_and_stays_what_it_is(format: Format, printed: str) -> None:
     insertion = format.output(printed)
     assert format.output(insertion.body) == insertion
-    assert scan(format, [insertion.body + "\n"]) is None
-    assert scan(format, [insertion.text]) is None
+    if scan(format, ["any words"]) is None:  # else a bare text is a program, and nothing is said behind its output
+        assert scan(format, [insertion.body + "\n"]) is None
+        assert scan(format, [insertion.text]) is None
     segment = Segment(SegmentKind.OUTPUT, insertion.text, insertion.body)
     assert format.insertion(segment) == insertion
     assert insertion.body.strip()
@@ -203,6 +215,9 @@ def test_an_empty_instruction_asks_the_bare_question(format: Format) -> None:
     bare = build(kind(ROOM, format.name, instruction=""))
     assert bare.user_message("1 + 1?") == "1 + 1?"
     assert format.user_message("1 + 1?").startswith("1 + 1?\n\n")
+
+
+TAGGED = ("<python>\n", "</python>", "<python>x</python> <result>\n", "'</python>", "<code>\nx\n</code>", "<search>a")
 
 
 @every_format
@@ -236,6 +251,7 @@ def test_scanning_and_parsing_are_linear(format: Format) -> None:
         "a",
         "<tool_call>{",
         '<tool_call>{"',
+        *TAGGED,
     ):
         small, large = work(hostile * 200), work(hostile * 400)
         assert large < 2.2 * small

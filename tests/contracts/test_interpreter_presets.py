@@ -48,6 +48,7 @@ ROWS = {
     "retool": Row((5, 5, 300), NOTHING, "", ZERO, (200, "..."), "Timeout Error"),
     "rstar2": Row((4, 4, 300), "1 2\n", "5\n", "before\n" + TRACE, (128, "...(truncated)..."), "Stopped: "),
     "simpletir": Row((4, 4, 300), NOTHING, "", ZERO, (256, "..."), "Stopped: "),
+    "tool_star": Row((5, 5, 300), NOTHING, "", ZERO, None, "Timeout Error"),
     "tora": Row((5, 5, 300), NOTHING, "", ZERO, (200, "..."), "Timeout Error"),
     "torl": Row((10, 10, 300), NOTHING, "Timeout Error", ZERO, (128, "..."), "Timeout Error"),
     "verl": Row((30, 30, 1024), NOTHING, "5\n", "before\n" + TRACE, (128, "...(truncated)..."), "no stdout here"),

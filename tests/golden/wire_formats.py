@@ -30,12 +30,13 @@ def record(name: str) -> Trajectory:
     format = build(kind(ROOM, name, instruction=""))
     segments: list[Segment] = []
     turns = format.teacher_turns(PLAN, THOUGHTS, BLOCKS, ANSWER)
+    printed = [f"{ANSWER}\n"] if len(turns) == 1 else PRINTED  # one program: what it prints is its value
     for number, turn in enumerate(turns):
         scanner = format.scanner()
         call = scanner.feed(turn) or scanner.finish()
         said = format.segments(turn, call=call, first=number == 0, last=call is None)
         if call is not None:
-            body = format.output(PRINTED[number])
+            body = format.output(printed[number])
             code = Segment(said[-1].kind, said[-1].text, said[-1].content, block=Block(BlockStatus.OK))
             said = [*said[:-1], code, Segment(SegmentKind.OUTPUT, body.text, body.body)]
         segments += said

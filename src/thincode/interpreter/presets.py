@@ -127,6 +127,7 @@ PRESETS = {
     "retool": Preset(5, shown_chars=400, last_line=True, out_of_time="Timeout Error"),
     "rstar2": Preset(4, Keeps.REPEATED, shown_chars=256, cut_mark="...(truncated)...", echo=True),
     "simpletir": Preset(4, shown_chars=512, last_line=True, prelude=_FINAL_ANSWER),
+    "tool_star": Preset(5, last_line=True, out_of_time="Timeout Error"),
     "tora": Preset(5, shown_chars=400, last_line=True, out_of_time="Timeout Error"),
     "torl": Preset(
         10, shown_chars=256, last_line=True, out_of_time="Timeout Error", nothing_printed="Timeout Error"

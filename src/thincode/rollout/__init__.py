@@ -23,7 +23,7 @@ class Budget:
     thinking_tokens: int | None = None
     """New tokens of a thought, for formats that have one: when they are spent the thought is closed and the model must answer."""
     calls: int = 20
-    """Blocks that run. When they are spent the model is told once and must answer."""
+    """Blocks that run, and calls of tools that are not here. When they are spent the model is told once and must answer."""
     trajectory_s: float = 600.0
     """Wall seconds from the first token to the end; not counted in the deterministic schedule."""
 

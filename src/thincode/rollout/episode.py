@@ -15,7 +15,7 @@ from ..engines import Context, Exchange, Finish, Sampling, Voice
 from ..errors import GenerationLostError, RecipeError
 from ..interpreter import BlockResult, Interpreter, Session, Status
 from ..trajectory import Address, Author, Block, BlockStatus, EndReason, Segment, SegmentKind, Trajectory
-from ..trajectory.formats import Call, Format, Insertion, Reports, Thinks
+from ..trajectory.formats import Call, Concludes, Format, Insertion, Reports, Thinks
 from ..trajectory.tokens import TokenBuilder, insert, spans
 from . import Budget, prompt
 from ._turn import Turn, Watch
@@ -375,6 +375,8 @@ async def _converse(episode: _Episode) -> EndReason:
                 return EndReason.LOST
         if episode.watch is not None:
             episode.watch(episode.segments[-1].text)
+        if isinstance(episode.format, Concludes) and episode.format.concluded(episode.segments):
+            return EndReason.FINISHED
         if not fits:
             return EndReason.CONTEXT
     raise AssertionError("unreachable: every turn uses at least one token of the budget")

@@ -15,7 +15,7 @@ from thincode.rollout.episode import Ask, Setting, run
 from thincode.settings import kind
 from thincode.trajectory import Address, Author, EndReason, Trajectory
 from thincode.trajectory.formats import build
-from thincode.trajectory.formats.cot import TIME_IS_UP
+from thincode.trajectory.formats._text import TIME_IS_UP
 from thincode.trajectory.tokenizer import Tokenizer
 
 ADDRESS = Address(1, "test", 0, "p", 0)

@@ -112,6 +112,14 @@ class Thinks(Protocol):
         """What goes in when a thought has used its tokens: it holds `thought_end`, and the model answers behind it."""
 
 
+@runtime_checkable
+class Concludes(Protocol):
+    """What a format has besides, where what a block printed may be the answer. Other formats take it from the model alone."""
+
+    def concluded(self, segments: Sequence[Segment]) -> bool:
+        """Whether a trajectory that ends in an output is over with it."""
+
+
 @dataclass(frozen=True)
 class ToolTurn:
     """How a chat template writes what stands between two turns of the assistant, where that is a tool's output."""

@@ -1,10 +1,11 @@
-r"""Finds `\boxed{…}` in text a model wrote."""
+r"""Finds the answer in text a model wrote: `\boxed{…}`, or what stands in an answer's tags."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
+_ANSWER = re.compile("<answer>((?:(?!</?answer>).)*)</answer>", re.DOTALL)
 _SIGN = re.compile(r"\\boxed\s*\{|\\[{}]|\{|\}")
 
 
@@ -32,3 +33,11 @@ def last_boxed_of(texts: Iterable[str]) -> str | None:
     """`last_boxed` of the last text that has one; a box never reaches from one text into the next."""
     found = (last_boxed(text) for text in reversed(list(texts)))
     return next((answer for answer in found if answer is not None), None)
+
+
+def tagged_answer(texts: Sequence[str]) -> str | None:
+    """The box in the last `<answer>` that was closed, or all of it; without one, the last box there is."""
+    for text in reversed(texts):
+        if found := _ANSWER.findall(text):
+            return last_boxed(found[-1]) or found[-1].strip() or None
+    return last_boxed_of(texts)

@@ -13,24 +13,28 @@ Opener and closer stand alone on their lines: from the line's first character, w
 carriage return too). So an indented fence inside a string of the program stays program, a fence named in prose is prose,
 and "```python3" opens nothing. A bare fence at the start of a line closes the block even inside a string: the rule needs no
 Python parser and reads the same while text streams in. A block with only white space in it is prose, and an opener right
-after an opener starts the block anew.
+after an opener starts the block anew. Where a bare fence opens a block too, one with another word behind it opens a text
+block, so that its closer opens nothing.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from .. import Segment, SegmentKind
 from . import Call, Insertion
+from . import Scanner as AnyScanner
 from ._boxed import last_boxed_of
 from ._printed import harmless
 
 FENCE = "```"
+_TEXT_OPENER = re.compile("```[^`]+")
 
 
 @dataclass(frozen=True)
-class _Block:
+class Block:
     open: int
     """First character of the opener's line."""
     end: int
@@ -38,24 +42,29 @@ class _Block:
     code: str
 
 
-class _Lines:
+class Lines:
     """Reads line after line and finds blocks. The one place that knows when a block is complete."""
 
     def __init__(self, tags: Sequence[str], at: int = 0) -> None:
         self._openers = {FENCE + tag for tag in tags}
+        self._tells_apart = "" in tags
+        self._in_text = False
+        """Inside a text block; known only where its closer looks like an opener."""
         self._at = at
         self._open: int | None = None
         self._code: list[str] = []
         self._blank = True
 
-    def take(self, line: str) -> _Block | None:
+    def take(self, line: str) -> Block | None:
         """One line, its break included; the block that it closes."""
         start, self._at = self._at, self._at + len(line)
         mark = line.rstrip(" \t\r\n")
-        if mark in self._openers and self._blank:
+        if self._tells_apart and self._open is None and self._passes(mark):
+            return None
+        if mark in self._openers and self._blank and not (mark == FENCE and self._open is not None):
             self._open, self._code = start, []
         elif self._open is not None and mark == FENCE:
-            block = _Block(self._open, self._at, self._source())
+            block = Block(self._open, self._at, self._source())
             was_blank, self._open, self._blank = self._blank, None, True
             return None if was_blank else block
         elif self._open is not None:
@@ -63,9 +72,16 @@ class _Lines:
             self._blank = self._blank and not line.strip()
         return None
 
-    def open_block(self) -> _Block | None:
+    def _passes(self, mark: str) -> bool:
+        """Whether a line belongs to a text block, as its opener or its closer at least."""
+        closes = self._in_text and mark == FENCE
+        opens = _TEXT_OPENER.fullmatch(mark) is not None
+        self._in_text = not closes and mark not in self._openers and (self._in_text or opens)
+        return closes or self._in_text
+
+    def open_block(self) -> Block | None:
         """The block that is still open after the last line."""
-        return None if self._open is None else _Block(self._open, self._at, self._source())
+        return None if self._open is None else Block(self._open, self._at, self._source())
 
     def _source(self) -> str:
         return "".join(self._code).replace("\r\n", "\n").removesuffix("\n")
@@ -75,7 +91,7 @@ class Scanner:
     """Watches one turn; linear in its text."""
 
     def __init__(self, tags: Sequence[str]) -> None:
-        self._lines = _Lines(tags)
+        self._lines = Lines(tags)
         self._tail: list[str] = []  # pieces of a line that has not ended
         self._call: Call | None = None
 
@@ -123,7 +139,7 @@ class Fenced:
     def user_message(self, question: str) -> str:
         return f"{question}\n\n{self.instruction}" if self.instruction else question
 
-    def scanner(self) -> Scanner:
+    def scanner(self) -> AnyScanner:
         return Scanner(self.tags)
 
     def output(self, printed: str) -> Insertion:
@@ -144,12 +160,12 @@ class Fenced:
         found: list[Segment] = []
         at = 0
         while (block := self._next_block(text, at)) is not None:
-            found += _prose(SegmentKind.PLAN if first and not found else SegmentKind.THOUGHT, text[at : block.open])
+            found += prose(SegmentKind.PLAN if first and not found else SegmentKind.THOUGHT, text[at : block.open])
             found.append(Segment(SegmentKind.CODE, text[block.open : block.end], block.code))
             at = block.end
         if last:
-            return found + _prose(SegmentKind.ANSWER, text[at:])
-        return found + _prose(SegmentKind.PLAN if first and not found else SegmentKind.THOUGHT, text[at:])
+            return found + prose(SegmentKind.ANSWER, text[at:])
+        return found + prose(SegmentKind.PLAN if first and not found else SegmentKind.THOUGHT, text[at:])
 
     def insertion(self, segment: Segment) -> Insertion:
         first_line, line_break, rest = segment.text.partition("\n")
@@ -168,11 +184,16 @@ class Fenced:
         while (block := self._next_block(text, at)) is not None:
             found += self.segments(text[at : block.end], call=None, first=not found, last=False)
             at = block.end
-            for kind, tag in ((SegmentKind.OUTPUT, self.output_tag), (SegmentKind.NOTICE, self.notice_tag)):
-                if (inserted := _inserted(text, at, kind, tag)) is not None:
-                    found.append(inserted)
-                    at += len(inserted.text)
+            if (inserted := self.inserted(text, at)) is not None:
+                found.append(inserted)
+                at += len(inserted.text)
         return found + self.segments(text[at:], call=None, first=not found, last=True)
+
+    def inserted(self, text: str, at: int) -> Segment | None:
+        """The output or the notice that stands at character `at`, right behind a block."""
+        kinds = ((SegmentKind.OUTPUT, self.output_tag), (SegmentKind.NOTICE, self.notice_tag))
+        found = (_inserted(text, at, kind, tag) for kind, tag in kinds)
+        return next((segment for segment in found if segment is not None), None)
 
     def teacher_turns(self, plan: str, thoughts: Sequence[str], blocks: Sequence[str], answer: str | None) -> list[str]:
         leads = list(thoughts) if self.thoughts and thoughts else [plan]
@@ -182,19 +203,22 @@ class Fenced:
             code = code.strip("\n")
             turns.append(f"{lead}\n" * bool(lead) + f"{FENCE}{self.tags[0]}\n{code}\n{FENCE}\n")
         if answer is not None:
-            closing = [lead.strip() for lead in leads[len(blocks) :] if lead.strip()]
-            turns.append("\n".join([*closing, f"\\boxed{{{answer}}}"]))
+            turns.append(self.closing([lead.strip() for lead in leads[len(blocks) :] if lead.strip()], answer))
         return turns
 
-    def _next_block(self, text: str, at: int) -> _Block | None:
-        lines = _Lines(self.tags, at)
-        for line in _lines(text, at):
+    def closing(self, leads: Sequence[str], answer: str) -> str:
+        """A teacher's last turn: what it thinks behind the last block, and the answer."""
+        return "\n".join([*leads, f"\\boxed{{{answer}}}"])
+
+    def _next_block(self, text: str, at: int) -> Block | None:
+        lines = Lines(self.tags, at)
+        for line in lines_of(text, at):
             if (block := lines.take(line)) is not None:
                 return block
         return lines.open_block()
 
 
-def _lines(text: str, at: int) -> Iterator[str]:
+def lines_of(text: str, at: int) -> Iterator[str]:
     """Lines from character `at` on, split at line feeds only."""
     while at < len(text):
         end = text.find("\n", at) + 1 or len(text)
@@ -202,13 +226,14 @@ def _lines(text: str, at: int) -> Iterator[str]:
         at = end
 
 
-def _prose(kind: SegmentKind, text: str) -> list[Segment]:
+def prose(kind: SegmentKind, text: str) -> list[Segment]:
+    """Text as a segment; none where there is no text."""
     return [Segment(kind, text, text.strip())] if text else []
 
 
 def _inserted(text: str, at: int, kind: SegmentKind, tag: str) -> Segment | None:
     """The insertion that starts at character `at`; without a closer it reaches to the end."""
-    lines = _lines(text, at)
+    lines = lines_of(text, at)
     opener = next(lines, "")
     if opener.rstrip(" \t\r\n") != FENCE + tag or (at > 0 and text[at - 1] != "\n"):
         return None

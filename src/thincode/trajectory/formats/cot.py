@@ -1,7 +1,7 @@
 r"""Chain of thought: text only, the answer in `\boxed{…}`. Code that stands in it is never run.
 
-Where the model thinks inside `<think>` tags, what ends with the closing tag is the thought and the rest the answer. A budget's
-`thinking_tokens` closes a thought that has used them, and the model answers behind it.
+For any model: where one thinks inside `<think>` tags, what ends with the closing tag is the thought and the rest the answer,
+and a box in either counts. The formats of single families of models are stricter.
 """
 
 from __future__ import annotations
@@ -10,14 +10,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ...settings import settings
-from .. import Segment, SegmentKind
-from . import Call, Insertion, Sheet
-from ._fenced import Fenced
+from . import Sheet
+from ._text import Text, Thinking
 
 INSTRUCTION = "Reason step by step, without code. Give the answer as \\boxed{answer}."
-
-_THINK_END = "</think>"
-TIME_IS_UP = "The tokens for thinking are spent; what follows from the above is the answer."
 
 SHEET = Sheet(system="Plain CoT", calls=0)
 
@@ -31,21 +27,11 @@ class Settings:
 
 
 @dataclass(frozen=True)
-class _Cot(Fenced):
-    thought_end: str = _THINK_END
-
-    def close_thought(self) -> Insertion:
-        return Insertion("\n", TIME_IS_UP, f"\n{_THINK_END}\n\n")
-
-    def segments(self, turn: str, *, call: Call | None, first: bool, last: bool) -> list[Segment]:
-        end = turn.rfind(_THINK_END) + len(_THINK_END) if _THINK_END in turn else 0
-        pieces = ((SegmentKind.THOUGHT, turn[:end]), (SegmentKind.ANSWER if last else SegmentKind.THOUGHT, turn[end:]))
-        return [Segment(kind, text, text.strip()) for kind, text in pieces if text]
-
-    def teacher_turns(self, plan: str, thoughts: Sequence[str], blocks: Sequence[str], answer: str | None) -> list[str]:
-        return super().teacher_turns(plan, thoughts or [plan], (), answer)
+class _Cot(Thinking):
+    def closing(self, leads: Sequence[str], answer: str) -> str:
+        return Text.closing(self, leads, answer)
 
 
-def build(settings: Settings) -> Fenced:
+def build(settings: Settings) -> Thinking:
     """The format."""
-    return _Cot(name="cot", instruction=settings.instruction, tags=(), thoughts=True)
+    return _Cot(name="cot", instruction=settings.instruction, strict=False)

@@ -1,0 +1,80 @@
+r"""CoRT (Li et al. 2025, arXiv 2506.09820; github.com/ChengpengLi1003/CoRT): ```python blocks inside the thought of a reasoner.
+
+The base models are R1-Distill, so the text begins inside `<think>` (their chat template has opened it), outputs follow in
+```output fences within the thought, and the answer is the last `\boxed{…}` behind `</think>`; one inside the thought counts for
+nothing, also where the thought never ends. The authors stop at a backtick with a line break behind it and then look for
+"```python" in the new text; in "jupyter" mode programs so far run again without their print lines, and failed ones are
+dropped. In the output of the last run a `[SYSTEM]` remark says that no more will run; here that is a notice, when another is
+asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ...settings import settings
+from .. import Segment, SegmentKind
+from . import Call, Insertion, Sheet
+from ._boxed import last_boxed_of
+from ._fenced import Fenced, prose
+from ._text import THINK_END, TIME_IS_UP
+
+INSTRUCTION = (
+    "Reason step by step, and let Python do the calculations: write ```python blocks while thinking, each fence alone on its "
+    "line, and read what they print in the ```output block behind. After thinking, give the answer as \\boxed{answer}."
+)
+
+SHEET = Sheet(
+    system="CoRT",
+    paper="arXiv 2506.09820",
+    repository="github.com/ChengpengLi1003/CoRT",
+    preset="cort",
+    calls=15,
+    context_tokens=32_768,
+    unknown="the words of its hints, and of the prompt around the question",
+)
+
+
+@settings
+class Settings:
+    """What a recipe may set."""
+
+    instruction: str = INSTRUCTION
+    """Follows the question in the prompt; empty for the bare question."""
+
+
+@dataclass(frozen=True)
+class _Cort(Fenced):
+    thought_end: str = THINK_END
+
+    def close_thought(self) -> Insertion:
+        return Insertion("\n", TIME_IS_UP, f"\n{THINK_END}\n\n")
+
+    def segments(self, turn: str, *, call: Call | None, first: bool, last: bool) -> list[Segment]:
+        found = super().segments(turn, call=call, first=first, last=last)
+        if not last or not found or found[-1].kind is not SegmentKind.ANSWER:
+            return found
+        text = found.pop().text
+        end = text.rfind(THINK_END) + len(THINK_END) if THINK_END in text else 0
+        return found + prose(SegmentKind.THOUGHT, text[:end]) + prose(SegmentKind.ANSWER, text[end:])
+
+    def answer(self, segments: Sequence[Segment]) -> str | None:
+        ends = [at for at, segment in enumerate(segments) if self._ends_thought(segment)]
+        if not ends:
+            return None
+        at = ends[-1]
+        texts = [segments[at].text.rpartition(THINK_END)[2]] if segments[at].kind is not SegmentKind.NOTICE else []
+        said = (SegmentKind.PLAN, SegmentKind.THOUGHT, SegmentKind.ANSWER)
+        return last_boxed_of([*texts, *(segment.text for segment in segments[at + 1 :] if segment.kind in said)])
+
+    def _ends_thought(self, segment: Segment) -> bool:
+        return segment.kind not in (SegmentKind.CODE, SegmentKind.OUTPUT) and THINK_END in segment.text
+
+    def closing(self, leads: Sequence[str], answer: str) -> str:
+        return "\n".join([*leads, f"{THINK_END}\n\n\\boxed{{{answer}}}"])
+
+
+def build(settings: Settings) -> Fenced:
+    """The format."""
+    return _Cort(name="cort", instruction=settings.instruction, thoughts=True)
