@@ -70,7 +70,7 @@ $(BIN)/.train: pyproject.toml constraints.txt | $(BIN)/python
 	touch $@
 
 $(BIN)/.all: pyproject.toml constraints.txt | $(BIN)/python
-	$(PIP_INSTALL) -e '.[train,remote,gym,jupyter,perf,dev]'
+	$(PIP_INSTALL) -e '.[train,remote,gym,gp,jupyter,perf,dev]'
 	touch $@ $(BIN)/.train
 
 $(BIN)/python:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from ._environment import commit, cpus, requirements, thincode_version, versions
-from .interpreter.doctor import probe
+from .interpreter.doctor import probe, probe_gp
 
 
 def report(*, runs: Path = Path("runs")) -> dict[str, Any]:
@@ -26,7 +26,7 @@ def report(*, runs: Path = Path("runs")) -> dict[str, Any]:
     """
     extras = {name: extra for name, extra in requirements().items() if extra != "dev"}
     found = versions(extras)
-    interpreter = probe()  # before torch: what it starts must not inherit torch's threads
+    interpreter, gp = probe(), probe_gp()  # before torch: what they start must not inherit torch's threads
     return {
         "thincode": thincode_version(),
         "commit": commit(),
@@ -39,6 +39,7 @@ def report(*, runs: Path = Path("runs")) -> dict[str, Any]:
         "disk": _disk(runs),
         "packages": {name: {"version": found[name], "extra": extra} for name, extra in sorted(extras.items())},
         "devices": _devices(),
+        "gp": gp,
         **interpreter,
     }
 
@@ -60,6 +61,8 @@ def lines(report: Mapping[str, Any]) -> list[str]:
         shown.append("torch        not installed; training needs it: pip install 'thincode[train]'")
     else:
         shown += [f"device       {device}" for device in report["devices"]]
+    gp = report["gp"]
+    shown.append(f"PARI/GP      {gp['version']}  {gp['library']}" if "version" in gp else f"PARI/GP      {gp['error']}")
     missing: dict[str, list[str]] = {}
     for name, package in report["packages"].items():
         if package["version"] is None:

@@ -11,7 +11,7 @@ import pytest
 
 from serving import Server
 from thincode.errors import InfrastructureError, MissingExtraError
-from thincode.interpreter import BlockResult, Interpreter, Limits, Status
+from thincode.interpreter import BlockResult, Interpreter, Limits, Status, language_of
 from thincode.settings import kind, kinds
 
 ROOM = "thincode.interpreter.backends"
@@ -20,6 +20,8 @@ LIMITS = Limits(cpu_s=0.5, wall_s=5, memory_mib=256, output_chars=200, grace_s=0
 LIGHT: dict[str, dict[str, Any]] = {"python": {"preload": [], "pool": 1}}
 SLOW = {"jupyter"}
 """Seconds a session: whole in `make slow`, sampled in the unit tests."""
+OF_PYTHON = [name for name in kinds(ROOM) if language_of(kind(ROOM, name)) == "python"]
+"""The same is asked of PARI/GP in its own words: `tests/unit/interpreter/test_gp.py`."""
 
 
 class Bench:
@@ -45,7 +47,7 @@ class Bench:
 
 @pytest.fixture(
     scope="module",
-    params=[pytest.param(name, marks=pytest.mark.slow) if name in SLOW else name for name in kinds(ROOM)],
+    params=[pytest.param(name, marks=pytest.mark.slow) if name in SLOW else name for name in OF_PYTHON],
 )
 def bench(request: pytest.FixtureRequest) -> Iterator[Bench]:
     with ExitStack() as stack:

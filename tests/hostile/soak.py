@@ -20,7 +20,7 @@ from typing import Any
 from hostile.cases import CASES
 from thincode.errors import InfrastructureError
 from thincode.interpreter import Limits, Status
-from thincode.interpreter._session import PythonSession
+from thincode.interpreter._session import ForkedSession
 from thincode.interpreter.backends import python
 
 LIMITS = Limits(
@@ -57,7 +57,7 @@ class Tally:
 class Tenant:
     """One session and what it must print."""
 
-    session: PythonSession
+    session: ForkedSession
     canary: str
 
     async def settle(self) -> None:

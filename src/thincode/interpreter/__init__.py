@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol, Self, cast
 
+from ..errors import RecipeError
 from ..settings import Kind, kind, settings
 
 
@@ -123,6 +124,11 @@ class Interpreter(Protocol):
         """Close."""
 
 
+def language_of(backend: Kind) -> str:
+    """What a backend's blocks are written in: its module's `LANGUAGE`, or else `python`."""
+    return str(getattr(backend.module, "LANGUAGE", "python"))
+
+
 def open_interpreter(
     backend: Kind | None = None, *, limits: Limits | None = None, preset: str | None = None
 ) -> Interpreter:
@@ -136,7 +142,7 @@ def open_interpreter(
         preset: behave as that system's interpreter, whose time, memory and output limits then hold; see `presets`.
 
     Raises:
-        RecipeError: there is no such preset.
+        RecipeError: there is no such preset, or the blocks are not in Python.
         InfrastructureError: it can't be started.
     """
     chosen = backend or kind("thincode.interpreter.backends", "python")
@@ -145,6 +151,10 @@ def open_interpreter(
         return cast("Interpreter", chosen.module.open(chosen.settings, limits=limits))
     from . import _preset_session, presets
 
+    if language_of(chosen) != "python":
+        raise RecipeError(
+            f"preset {preset!r} runs Python, and interpreter.backend={chosen.name} does not; leave one of them out"
+        )
     sheet = presets.preset(preset)
     inner = cast("Interpreter", chosen.module.open(chosen.settings, limits=sheet.limits(limits)))
     return _preset_session.PresetInterpreter(inner, sheet)

@@ -22,7 +22,7 @@ class Link:
 
     def __init__(
         self, *, preload: tuple[str, ...], pool: int, limits: Limits, first_at_once: bool = False,
-        off: tuple[str, ...] = (),
+        off: tuple[str, ...] = (), library: str = "",
     ) -> None:  # fmt: skip
         kind = (
             getattr(socket, "SOCK_SEQPACKET", socket.SOCK_DGRAM) if os.uname().sysname == "Linux" else socket.SOCK_DGRAM
@@ -39,6 +39,7 @@ class Link:
         orders = Orders(
             preload=preload, pool=pool, limits=bounds, output_chars=limits.output_chars,
             control=theirs.fileno(), scratch=self.scratch, first_at_once=first_at_once, off=off,
+            library=library,
         )  # fmt: skip
         try:
             self.process = subprocess.Popen(

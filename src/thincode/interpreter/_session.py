@@ -1,4 +1,4 @@
-"""A session of isolated Python: its blocks, what happens when its process dies, its branches."""
+"""A session of an isolated process: its blocks, what happens when its process dies, its branches."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ._process import Process
 from ._replay import Past, Ran, names
 
 if TYPE_CHECKING:
-    from .backends.python import PythonInterpreter
+    from ._forked import ForkedInterpreter
 
 
 @dataclass(frozen=True)
@@ -36,11 +36,11 @@ class Recovery:
         return f"What {names(self.lost)} defined is gone; names from before are as they were."
 
 
-class PythonSession:
+class ForkedSession:
     """One stateful interpreter. When its process dies it goes on from a checkpoint, or from blocks run again, or anew."""
 
     def __init__(
-        self, interpreter: PythonInterpreter, *, seed: int, process: Process, past: Past | None = None
+        self, interpreter: ForkedInterpreter, *, seed: int, process: Process, past: Past | None = None
     ) -> None:
         self._interpreter = interpreter
         self._seed = seed
@@ -89,7 +89,7 @@ class PythonSession:
             return replace(result, output=f"{before}\n{result.output}", state_kept=False)
         return result
 
-    async def fork(self, n: int) -> list[PythonSession]:
+    async def fork(self, n: int) -> list[ForkedSession]:
         """See the door.
 
         Raises:
@@ -108,7 +108,7 @@ class PythonSession:
                 raise InfrastructureError(f"fork: no {n} copies of the session: {error}") from error
             past = self._past.blocks
             return [
-                self._interpreter.adopt(PythonSession(
+                self._interpreter.adopt(ForkedSession(
                     self._interpreter, seed=self._seed, process=process,
                     past=Past(list(past), len(past) if process.checkpoint else 0),
                 ))

@@ -47,6 +47,9 @@ def pack(nonce: bytes, sequence: int, kind: int, body: bytes) -> bytes:
 class Worker:
     """The loop over blocks of one process. May be made in the process that forks it: descriptors are used from `serve` on."""
 
+    reserved = 0
+    """Bytes of address space taken in advance out of what a session may add."""
+
     def __init__(self, channel: int, output: int, *, output_chars: int, checkpoint: Checkpoint) -> None:
         self.channel = channel
         self.output = output
@@ -83,6 +86,10 @@ class Worker:
         sys.modules["builtins"] = self.builtins
         self.namespace["__builtins__"] = self.builtins
 
+    def seed(self, seed: int) -> None:
+        """Start the random generators."""
+        seed_generators(seed)
+
     # --- the wire --------------------------------------------------------------------------------------------------
 
     def receive(self, size: int) -> bytes:
@@ -117,7 +124,7 @@ class Worker:
             length, nonce, number, kind = self.saved.unpack(self.receive(HEAD.size))
             body = self.receive(length - HEAD.size + PREFIX)
             if kind == BEGIN:
-                seed_generators(int(body))
+                self.seed(int(body))
                 continue
             if kind == BRANCH:
                 self._branch(nonce, number, int(body))

@@ -29,6 +29,7 @@ from . import _output, _pages
 from . import _root as root
 from . import _worker as worker
 from ._checkpoint import Checkpoint
+from ._gp import GpWorker
 from ._kernel import LINUX, NEWPID, call
 
 WARM_UP = {
@@ -60,6 +61,8 @@ class Orders:
     """Give out the first session when the first module is there, before the rest of the preload."""
     off: tuple[str, ...] = ()
     """Layers of isolation not to try: by tests, or all of them where the user wants none."""
+    library: str = ""
+    """The libpari that blocks are given to; empty: blocks are Python."""
 
 
 def preload(name: str, exercise: str) -> str:
@@ -111,7 +114,7 @@ class Zygote:
         gc.collect()
         gc.freeze()
         _pages.enlarge(self.procfs.descriptor)
-        self.address_space = self.procfs.address_space()
+        self.measure()
         self.report(loaded)
         asked = True
         while asked:
@@ -127,17 +130,30 @@ class Zygote:
         os.environ.clear()
         isolation.blank_environment(self.procfs)
         os.environ.update(QUIET)
-        self.address_space = self.procfs.address_space()
         # Made once and forked ready: what a session builds for itself costs it page faults.
-        self.worker = worker.Worker(
-            self.top, self.top + 1, output_chars=self.orders.output_chars, checkpoint=Checkpoint()
-        )
+        self.worker = self.make_worker()
+        self.measure()
         sys.argv[:] = [""]
         sys.stdin = open(0, encoding="utf-8")  # noqa: SIM115 - /dev/null here and in every session
         sys.dont_write_bytecode = True
         # What the collector finds between two blocks would name a file of ours, in the next block's output.
         warnings.filterwarnings("ignore", module=r"thincode\.")
         behave_as_guest()
+
+    def measure(self) -> None:
+        """What a session starts with of address space; 0 where the system does not say."""
+        mapped = self.procfs.address_space()
+        self.address_space = mapped and mapped - self.worker.reserved
+
+    def make_worker(self) -> worker.Worker:
+        """One that runs Python, or PARI/GP where there is a library for it."""
+        orders = self.orders
+        if not orders.library:
+            return worker.Worker(self.top, self.top + 1, output_chars=orders.output_chars, checkpoint=Checkpoint())
+        return GpWorker(
+            self.top, self.top + 1, output_chars=orders.output_chars, checkpoint=Checkpoint(),
+            library=orders.library, memory_mib=orders.limits["memory_mib"],
+        )  # fmt: skip
 
     def report(self, loaded: dict[str, str]) -> None:
         """Tell the client what there is so far."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import socket
 import tempfile
 from collections.abc import Mapping
@@ -12,7 +13,7 @@ from typing import Any
 
 from ..errors import IsolationError
 from . import Limits, Status, tiers
-from .backends import python
+from .backends import gp, python
 from .tiers import Tier
 
 LIMITS = Limits(cpu_s=5, wall_s=10, memory_mib=256, processes=16, disk_mib=8, files=64)
@@ -91,6 +92,24 @@ def probe(settings: python.Settings | None = None, *, off: tuple[str, ...] | Non
         "advice": tiers.advice(layers, Tier.T3),
         **failed,
     }
+
+
+def probe_gp() -> dict[str, str]:
+    """Ask PARI/GP for its version, in a session.
+
+    Returns:
+        `library` (its path) and `version`; or `error`.
+    """
+
+    async def ask() -> str:
+        async with gp.open(gp.Settings(pool=0), limits=LIMITS) as interpreter, await interpreter.session() as session:
+            result = await session.run("version()")
+            return ".".join(re.findall(r"\d+", result.output)[:3]) if result.status is Status.OK else result.output
+
+    try:
+        return {"library": gp.find(), "version": asyncio.run(ask())}
+    except Exception as error:
+        return {"error": str(error)}
 
 
 def require(settings: python.Settings) -> Tier:

@@ -11,7 +11,7 @@ import pytest
 
 from thincode.errors import InfrastructureError
 from thincode.interpreter import BlockResult, Limits, Status
-from thincode.interpreter._session import PythonSession
+from thincode.interpreter._session import ForkedSession
 from thincode.interpreter.backends import python
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="copies of processes are Linux's")
@@ -65,7 +65,7 @@ class Bench:
         self.loop = asyncio.new_event_loop()
         self.interpreter = python.open(python.Settings(preload=(), pool=2), limits=LIMITS)
 
-    def use(self, work: Callable[[PythonSession], Awaitable[list[BlockResult]]], *, seed: int = 1) -> list[BlockResult]:
+    def use(self, work: Callable[[ForkedSession], Awaitable[list[BlockResult]]], *, seed: int = 1) -> list[BlockResult]:
         async def opened() -> list[BlockResult]:
             async with await self.interpreter.session(seed=seed) as session:
                 return await work(session)
@@ -73,7 +73,7 @@ class Bench:
         return self.loop.run_until_complete(opened())
 
     def run(self, *blocks: str) -> list[BlockResult]:
-        async def work(session: PythonSession) -> list[BlockResult]:
+        async def work(session: ForkedSession) -> list[BlockResult]:
             return [await session.run(block) for block in blocks]
 
         return self.use(work)
@@ -158,7 +158,7 @@ def test_a_thread_that_lives_on_has_no_copy_but_its_blocks_are_run_again(bench: 
 
 
 def test_a_block_given_up_half_way_leaves_no_trace(bench: Bench) -> None:
-    async def work(session: PythonSession) -> list[BlockResult]:
+    async def work(session: ForkedSession) -> list[BlockResult]:
         await session.run(f"kept = [1]\n{HEAVY}")
         with pytest.raises(TimeoutError):
             await asyncio.wait_for(session.run("kept.append(2)\nimport time; time.sleep(60)"), 0.2)
@@ -168,7 +168,7 @@ def test_a_block_given_up_half_way_leaves_no_trace(bench: Bench) -> None:
 
 
 def test_a_block_given_up_half_way_after_one_that_can_not_be_repeated_names_the_loss(bench: Bench) -> None:
-    async def work(session: PythonSession) -> list[BlockResult]:
+    async def work(session: ForkedSession) -> list[BlockResult]:
         await session.run("a = 1")
         await session.run("import os; b = os.urandom(8); b")
         with pytest.raises(TimeoutError):
@@ -182,7 +182,7 @@ def test_a_block_given_up_half_way_after_one_that_can_not_be_repeated_names_the_
 
 
 @asynccontextmanager
-async def branches(session: PythonSession, n: int) -> AsyncIterator[list[PythonSession]]:
+async def branches(session: ForkedSession, n: int) -> AsyncIterator[list[ForkedSession]]:
     made = await session.fork(n)
     try:
         yield made
@@ -192,7 +192,7 @@ async def branches(session: PythonSession, n: int) -> AsyncIterator[list[PythonS
 
 
 def test_branches_die_and_come_back_each_by_itself(bench: Bench) -> None:
-    async def work(session: PythonSession) -> list[BlockResult]:
+    async def work(session: ForkedSession) -> list[BlockResult]:
         await session.run(f"import os\nkept = [os.urandom(8)]\n{HEAVY}")
         seen = []
         async with branches(session, 3) as made:
@@ -223,7 +223,7 @@ def test_branches_die_and_come_back_each_by_itself(bench: Bench) -> None:
 def test_branches_that_can_not_be_made_say_why(
     before: str, n: int, error: type[Exception], says: str, bench: Bench
 ) -> None:
-    async def work(session: PythonSession) -> list[BlockResult]:
+    async def work(session: ForkedSession) -> list[BlockResult]:
         await session.run(before)
         with pytest.raises(error, match=says):
             await session.fork(n)
