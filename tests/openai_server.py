@@ -163,6 +163,8 @@ class OpenAIServer:
         goes_on = body.get("continue_final_message", False)
         if goes_on and "continue" not in self.can:
             return _error(400, "Unrecognized request argument supplied: continue_final_message")
+        if "tools" not in self.can and any(message["role"] == "tool" for message in body["messages"]):
+            return _error(400, "messages with role 'tool' must be a response to a preceding message with 'tool_calls'")
         prompt = "".join(f"<{message['role']}>{message['content']}<end>" for message in body["messages"])
         prompt = prompt.removesuffix("<end>") if goes_on else prompt + "<assistant>"
         return await self._answer(request, body, prompt, chat=True)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 
+from chat_tokenizers import qwen_like
 from thincode.settings import kind, kinds
 from thincode.trajectory import Address, Author, Block, BlockStatus, EndReason, Segment, SegmentKind, Trajectory
-from thincode.trajectory.formats import build
+from thincode.trajectory.formats import Converses, build
 from thincode.trajectory.store import to_json
 from thincode.trajectory.tokenizer import Tokenizer
 from thincode.trajectory.tokens import encode, loss_mask
@@ -23,6 +24,11 @@ MARKERS = ["```python\n", "```output\n", "```\n", "\\boxed{"]
 
 def tokenizer() -> Tokenizer:
     return Tokenizer.train([QUESTION, PLAN, *THOUGHTS, *BLOCKS] * 3, vocab_size=300, markers=MARKERS)
+
+
+def tokenizer_of(name: str) -> Tokenizer:
+    """A small one; where outputs are turns of a tool, one whose chat template has words for them."""
+    return qwen_like("chatml_tools") if isinstance(build(kind(ROOM, name)), Converses) else tokenizer()
 
 
 def record(name: str) -> Trajectory:
@@ -52,9 +58,9 @@ def record(name: str) -> Trajectory:
 
 
 def files() -> dict[str, str]:
-    words = tokenizer()
     made = {}
     for name in kinds(ROOM):
+        words = tokenizer_of(name)
         full = encode(record(name), build(kind(ROOM, name, instruction="")), words)
         tokens = full.tokens
         assert tokens is not None

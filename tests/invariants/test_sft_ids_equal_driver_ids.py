@@ -23,7 +23,7 @@ from thincode.trajectory.tokenizer import Tokenizer
 from thincode.trajectory.tokens import encode, loss_mask
 
 
-@pytest.mark.parametrize("name", ["thinc", "tir"])
+@pytest.mark.parametrize("name", ["thinc", "tir", "aster"])
 @pytest.mark.parametrize("instruction", ["", "Plan first, then think in code."])
 def test_a_teachers_trajectory_has_the_same_ids_both_ways(name: str, instruction: str) -> None:
     format = build(kind("thincode.trajectory.formats", name, instruction=instruction))

@@ -14,6 +14,7 @@ from typing import Any, Protocol
 
 from ..settings import settings
 from ..trajectory import Address
+from ..trajectory.formats import Converses
 
 
 @settings
@@ -59,14 +60,21 @@ class Exchange:
     user: str
     said: tuple[str, ...] = ()
     """The model's text and what was put in behind it (outputs, notices), by turns; the model's is first."""
+    turns: tuple[Mapping[str, str], ...] = ()
+    """The same as messages of the assistant and of a tool, where outputs are a tool's turns; else empty."""
 
 
 def conversation(shots: Sequence[Exchange], asked: Exchange) -> list[dict[str, str]]:
-    """The messages of a chat, each exchange one question and one answer; a last answer is there to be continued."""
+    """The messages of a chat, each exchange one question and one answer; a last answer is there to be continued.
+
+    Where outputs are turns of a tool, an answer is several messages.
+    """
     messages: list[dict[str, str]] = []
     for exchange in (*shots, asked):
         messages.append({"role": "user", "content": exchange.user})
-        if exchange.said:
+        if exchange.turns:
+            messages += [dict(message) for message in exchange.turns]
+        elif exchange.said:
             messages.append({"role": "assistant", "content": "".join(exchange.said)})
     return messages
 
@@ -90,6 +98,8 @@ class Context:
     """Worked examples that stand before the question; in `prompt` too, where that is rendered."""
     stop: str = ""
     """Where text of ours would begin: a server may stop there, the model has nothing to say behind it."""
+    tools: Converses | None = None
+    """The format, where its outputs are turns of a tool: it says what tools there are."""
 
 
 class Voice(Protocol):

@@ -113,6 +113,9 @@ class RemoteEngine(ABC):
         await self._find_model()
         return {"model": self.name}
 
+    async def ready(self, context: Context) -> None:  # noqa: B027 - most need to find out nothing
+        """Find out about the server what a request for `context` must know."""
+
     @abstractmethod
     def request(self, context: Context, *, sampling: Sampling, max_tokens: int, seed: int) -> Request:
         """How the server is asked."""
@@ -222,6 +225,7 @@ class RemoteVoice:
         """
         if max_tokens < 1:
             return Finish.LENGTH
+        await self._engine.ready(context)
         request = self._engine.request(context, sampling=sampling, max_tokens=max_tokens, seed=seed)
         speaking = self._engine.client.insist(lambda: self._attempt(request, sink), again=sink.again)
         self._speaking = asyncio.ensure_future(speaking)

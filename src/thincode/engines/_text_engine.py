@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from ..trajectory.turns import render, told
 from . import Context, Sampling, Sink, conversation
 from ._http import Client, Fault, Refused
 from ._remote import Hearing, RemoteEngine, Request, Server
@@ -37,6 +39,9 @@ class TextEngine(RemoteEngine):
         self._tokenizer = tokenizer
         self._counted = counted
         self._thought_open = thought_open
+        self._tool_role = ""
+        """Who says an output, as far as this server takes it: a tool or the user; empty: not known yet."""
+        self._asking = asyncio.Lock()
 
     async def prepare(self) -> Mapping[str, str]:
         """See `Engine.prepare`."""
@@ -45,21 +50,40 @@ class TextEngine(RemoteEngine):
             self.way = await self._find_way()
         return {**facts, "way": self.way}
 
+    async def ready(self, context: Context) -> None:
+        """See `RemoteEngine.ready`: whether the server takes messages of a tool."""
+        if context.tools is None or self.way == "completions":
+            return
+        async with self._asking:
+            if not self._tool_role:
+                said = [("user", "Say yes."), ("assistant", "yes"), ("tool", "yes")]
+                messages = [{"role": role, "content": content} for role, content in said]
+                self._tool_role = "tool" if await self._ask({"messages": messages}, path=CHAT) else "user"
+
     def request(self, context: Context, *, sampling: Sampling, max_tokens: int, seed: int) -> Request:
         """See `RemoteEngine.request`."""
         stop = {"stop": [context.stop] if context.stop else None}
         if self.way == "completions":
             prompt = self._rendered(context)
             body = self.body({"prompt": prompt, **stop}, sampling=sampling, max_tokens=max_tokens, seed=seed)
-            opened = self._thought_open or (not context.text and prompt.rstrip().endswith(OPEN))
+            begins = context.tools is not None or not context.text
+            opened = self._thought_open or (begins and prompt.rstrip().endswith(OPEN))
             return Request(COMPLETIONS, body, chars=len(prompt), thought_open=opened)
         messages = _turns(context) if self.way == "turns" else _messages(context)
-        goes_on = _GOES_ON if self.way == "continue" and context.text else {}
+        goes_on = _GOES_ON if self.way == "continue" and messages[-1]["role"] == "assistant" else {}
+        if context.tools is not None:
+            messages = told([self._taken(message) for message in messages], context.tools.tools_in_words)
         body = self.body({"messages": messages, **goes_on, **stop}, sampling=sampling, max_tokens=max_tokens, seed=seed)
         chars = sum(len(message["content"]) for message in messages)
         # A message that is continued has its thought behind it.
         continued = context.text if goes_on else ""
         return Request(CHAT, body, chars=chars, continued=continued, thought_open=self._thought_open and not goes_on)
+
+    def _taken(self, message: Mapping[str, str]) -> Mapping[str, str]:
+        """A message as the server takes it: what a tool says is the user's where it knows no tools."""
+        if message["role"] != "tool" or self._tool_role == "tool":
+            return message
+        return {"role": "user", "content": f"<tool_response>\n{message['content']}\n</tool_response>"}
 
     def hearing(self, sink: Sink, request: Request) -> Hearing:
         """See `RemoteEngine.hearing`."""
@@ -69,6 +93,8 @@ class TextEngine(RemoteEngine):
     def _rendered(self, context: Context) -> str:
         assert self._tokenizer is not None, "open() asks for a template"
         messages = _messages(context)
+        if context.tools is not None:
+            return render(messages, format=context.tools, tokenizer=self._tokenizer)
         return self._tokenizer.render_chat(messages, continue_final=bool(context.text))
 
     # --- which way ---
@@ -143,7 +169,9 @@ def _messages(context: Context) -> list[dict[str, str]]:
 
 
 def _turns(context: Context) -> list[dict[str, str]]:
-    """The conversation with each output as a message of the user's."""
+    """The conversation with each output as a message of the user's, where it is no turn of a tool."""
+    if context.tools is not None:
+        return _messages(context)
     messages: list[dict[str, str]] = []
     for exchange in (*context.shots, context.exchange):
         messages.append({"role": "user", "content": exchange.user})

@@ -7,6 +7,10 @@ is found out when the run starts, and every record says which one it was:
     continue      the chat endpoint continues a final message of the assistant
     turns         it can't: each block ends the assistant's message, and its output comes back as the user's
 
+Where a format's outputs are turns of a tool, each is a message of the role tool, in the way completions as the template writes
+it; a server that refuses the role gets it as the user's, between `<tool_response>` tags. What tools there are is told by the
+template in the way completions, and else in the question.
+
 Seeds are passed on; whether they repeat anything is the server's matter. An answer under another model's name than the
 first is refused, and the ids that servers give their answers are ignored: a record is known by its address.
 """

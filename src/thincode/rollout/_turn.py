@@ -108,3 +108,13 @@ class Turn:
                 break
             kept -= 1
         return kept
+
+
+class Deaf:
+    """Hears no call: where blocks are not run, the model's text just goes on."""
+
+    def feed(self, text: str) -> Call | None:
+        return None
+
+    def finish(self) -> Call | None:
+        return None

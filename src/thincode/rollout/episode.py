@@ -15,10 +15,11 @@ from ..engines import Context, Exchange, Finish, Sampling, Voice
 from ..errors import GenerationLostError, RecipeError
 from ..interpreter import BlockResult, Interpreter, Session, Status
 from ..trajectory import Address, Author, Block, BlockStatus, EndReason, Segment, SegmentKind, Trajectory
-from ..trajectory.formats import Call, Concludes, Format, Insertion, Reports, Thinks
+from ..trajectory.formats import Call, Concludes, Converses, Format, Insertion, Reports, Thinks
 from ..trajectory.tokens import TokenBuilder, insert, spans
+from ..trajectory.turns import spoken
 from . import Budget, prompt
-from ._turn import Turn, Watch
+from ._turn import Deaf, Turn, Watch
 from .prompt import Shots
 
 if TYPE_CHECKING:
@@ -75,9 +76,11 @@ def check_room(ask: Ask, setting: Setting) -> None:
 
     Raises:
         RecipeError: says how long the prompt is, and how large the budget.
+        ModelError: the format's outputs can't be written in the words of the model's chat template.
     """
     if setting.tokenizer is None:
         return
+    spoken(setting.format, setting.tokenizer)
     text = prompt.render(ask.question, format=setting.format, tokenizer=setting.tokenizer, shots=setting.shots)
     length = len(setting.tokenizer.encode(text, special=True))
     if length >= setting.budget.context_tokens:
@@ -95,7 +98,7 @@ class _Episode:
         self.voice = voice
         self.setting = setting
         self.watch = watch
-        self.format = setting.format
+        self.format = spoken(setting.format, setting.tokenizer)
         self.prompt = prompt.render(ask.question, format=self.format, tokenizer=setting.tokenizer, shots=setting.shots)
         self.shots = setting.shots.exchanges(self.format) if setting.shots is not None else ()
         self.unseen_chars = 0
@@ -133,7 +136,7 @@ class _Episode:
 
     async def speak(self, number: int) -> tuple[Turn, Finish]:
         room = self.room()
-        scanner = self.format.scanner if self.setting.executes else _Deaf
+        scanner = self.format.scanner if self.setting.executes else Deaf
         turn = Turn(scanner, self.setting.tokenizer, deadline=self.deadline(), watch=self.watch)
         context = self.context()
         began = time.monotonic()
@@ -182,14 +185,19 @@ class _Episode:
         user = self.format.user_message(question) if shots is None else shots.user_message(question, self.format)
         return Context(
             question_id=self.ask.address.problem,
-            exchange=Exchange(user, tuple(said)),
+            exchange=Exchange(user, tuple(said), self._turns()),
             prompt=self.prompt,
             text="".join(said),
             ids=self.tokens.ids if self.tokens is not None else None,
             outputs=tuple(segment.content for segment in self.segments if segment.kind is SegmentKind.OUTPUT),
             shots=self.shots,
-            stop=self.format.output("").before.strip(),
+            stop="" if isinstance(self.format, Converses) else self.format.output("").before.strip(),
+            tools=self.format if isinstance(self.format, Converses) else None,
         )
+
+    def _turns(self) -> tuple[Mapping[str, str], ...]:
+        """What was said so far as messages, where outputs are turns of a tool."""
+        return tuple(self.format.messages(self.segments)) if isinstance(self.format, Converses) else ()
 
     def keep(self, turn: Turn, *, last: bool) -> None:
         """Append what the model wrote up to the end of its block; what stands behind counts as never sampled."""
@@ -218,7 +226,9 @@ class _Episode:
         ]
         if new and forced:
             new[-1] = replace(new[-1], end=len(self.tokens))
-        if turn.call is None and turn.end_id is not None:
+        # A turn that a tool answers has ended; in a block's closer, an end was a slip of the model's that is not kept.
+        ended = turn.call is None or (isinstance(self.format, Converses) and len(body) == len(turn.body))
+        if ended and turn.end_id is not None:
             self.tokens.sampled(*turn.end_id)
         return new
 
@@ -229,7 +239,9 @@ class _Episode:
             self.segments.append(Segment(kind, insertion.text, content))
             return fits
         assert self.setting.tokenizer is not None
-        start = len(self.tokens)
+        # The token by which the model ended its turn stands first in the tool's, as its text does.
+        ended = insertion.ends_turn and self.tokens.ended_by(self.setting.tokenizer.eos_ids)
+        start = len(self.tokens) - ended
         insert(self.tokens, self.setting.tokenizer, insertion, body=author)
         self.segments.append(Segment(kind, insertion.text, content, start, len(self.tokens)))
         return len(self.tokens) < self.setting.budget.context_tokens
@@ -295,16 +307,6 @@ class _Episode:
             generate_s=self.generate_s,
             execute_s=self.execute_s,
         )
-
-
-class _Deaf:
-    """Hears no call: where blocks are not run, the model's text just goes on."""
-
-    def feed(self, text: str) -> Call | None:
-        return None
-
-    def finish(self) -> Call | None:
-        return None
 
 
 async def run(ask: Ask, *, voice: Voice, setting: Setting, watch: Watch | None = None) -> Trajectory:

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 from ..engines import Exchange, conversation
 from ..errors import DataError
 from ..settings import parse, read_yaml, settings
-from ..trajectory.formats import Format
+from ..trajectory import Segment, SegmentKind, turns
+from ..trajectory.formats import Converses, Format
 
 if TYPE_CHECKING:
     from ..trajectory.tokenizer import Tokenizer
@@ -121,18 +122,24 @@ def render(question: str, *, format: Format, tokenizer: Tokenizer | None, shots:
         return format.user_message(question) + "\n\n"
     question = tokenizer.neutralize(question)
     if shots is None:
-        return tokenizer.render_chat(conversation((), Exchange(format.user_message(question))))
-    return tokenizer.render_chat(conversation(shots.exchanges(format), Exchange(shots.user_message(question, format))))
+        messages = conversation((), Exchange(format.user_message(question)))
+    else:
+        messages = conversation(shots.exchanges(format), Exchange(shots.user_message(question, format)))
+    return turns.render(messages, format=format, tokenizer=tokenizer)
 
 
 def _exchange(exemplar: Exemplar, format: Format, user: str) -> Exchange:
     steps = exemplar.steps
-    turns = format.teacher_turns(
-        exemplar.plan, [step.thought for step in steps], [step.code for step in steps], exemplar.answer
-    )
     said: list[str] = []
+    messages: list[dict[str, str]] = []
+    blocks = [step.code for step in steps]
+    turns = format.teacher_turns(exemplar.plan, [step.thought for step in steps], blocks, exemplar.answer)
     for number, turn in enumerate(turns):
         said.append(turn)
+        messages.append({"role": "assistant", "content": turn})
         if number < len(turns) - 1:
-            said.append(format.output(steps[number].prints).text)
-    return Exchange(user, tuple(said))
+            shown = format.output(steps[number].prints)
+            said.append(shown.text)
+            if isinstance(format, Converses):
+                messages += format.messages([Segment(SegmentKind.OUTPUT, shown.text, shown.body)])
+    return Exchange(user, tuple(said), tuple(messages) if isinstance(format, Converses) else ())

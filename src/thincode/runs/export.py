@@ -6,7 +6,8 @@
     ids        {"id", "input_ids", "labels"}: as SFT trains them here; −100 where nothing is trained
 
 The whole trajectory is one turn of the assistant, outputs included: a trainer that masks by role alone trains them too. Only
-`ids` says which tokens the model wrote.
+`ids` says which tokens the model wrote. Where a format's outputs are turns of a tool, they are messages of the role `tool`, and
+`tools` holds the schemas.
 """
 
 from __future__ import annotations
@@ -21,9 +22,11 @@ from .. import atomic
 from ..errors import DataError, RecipeError, require
 from ..rollout import prompt
 from ..settings import load
-from ..trajectory.formats import Format, build
+from ..trajectory import SegmentKind, Trajectory
+from ..trajectory.formats import Converses, Format, build
 from ..trajectory.store import LOG, Record, read
 from ..trajectory.tokenizer import Tokenizer
+from ..trajectory.turns import spoken
 from . import sieve
 from .recipe import Recipe
 from .sft import row
@@ -84,17 +87,31 @@ def _row(record: Record, to: To, format: Format, words: Tokenizer | None, train_
     address = trajectory.address
     found: dict[str, Any] = {"id": f"{address.problem}#{address.sample}"}
     if to is To.MESSAGES:
-        turns = (("user", format.user_message(trajectory.question)), ("assistant", trajectory.text))
-        found["messages"] = [{"role": role, "content": content} for role, content in turns]
+        asked = {"role": "user", "content": format.user_message(trajectory.question)}
+        if isinstance(format, Converses):
+            found["messages"] = [asked, *format.messages(trajectory.segments)]
+            found["tools"] = [*format.tools]
+        else:
+            found["messages"] = [asked, {"role": "assistant", "content": trajectory.text}]
         found |= {"answer": str(record.annotations.get("gold", "")), "format": trajectory.format}
     elif to is To.TEXT:
-        found["text"] = prompt.render(trajectory.question, format=format, tokenizer=words) + trajectory.text
+        found["text"] = prompt.render(trajectory.question, format=format, tokenizer=words) + _text(
+            trajectory, spoken(format, words)
+        )
     else:
         assert words is not None
         ids, mask = row(trajectory, format, words, train_outputs=train_outputs)
         pairs = zip(ids.tolist(), mask.tolist(), strict=True)
         found |= {"input_ids": ids.tolist(), "labels": [token if on else UNTRAINED for token, on in pairs]}
     return found
+
+
+def _text(trajectory: Trajectory, format: Format) -> str:
+    """What stands behind the prompt, a tool's turns in the words of the template that the prompt is in."""
+    if not isinstance(format, Converses):
+        return trajectory.text
+    ours = (SegmentKind.OUTPUT, SegmentKind.NOTICE)
+    return "".join(format.insertion(s).text if s.kind in ours else s.text for s in trajectory.segments)
 
 
 def write(rows: Iterable[dict[str, Any]], out: Path) -> int:

@@ -26,7 +26,8 @@ _MINIMAL_TEMPLATE = (
     "{% for message in messages %}"
     "{% if message['role'] == 'user' %}<|user|>{{ message['content'] }}"
     "{% elif message['role'] == 'assistant' %}<|assistant|>{{ message['content'] }}<|end|>"
-    "{% else %}{{ raise_exception('only user and assistant can speak, not ' + message['role']) }}{% endif %}"
+    "{% elif message['role'] == 'tool' %}<|user|>{{ message['content'] }}"
+    "{% else %}{{ raise_exception('only user, assistant and tool can speak, not ' + message['role']) }}{% endif %}"
     "{% endfor %}"
     "{% if add_generation_prompt %}<|assistant|>{% endif %}"
 )
@@ -211,6 +212,15 @@ class Tokenizer:
     def has_template(self) -> bool:
         """Whether `render_chat` can render."""
         return self._compiled is not None
+
+    def plain_ends(self, text: str) -> tuple[int, int]:
+        """Characters of our own text up to its first special token, and up to the end of its last one; its length and 0 if none."""
+        encoding = self._reading_all.encode(text, add_special_tokens=False)
+        offsets = [at for token, at in zip(encoding.ids, encoding.offsets, strict=True) if self._is_special(token)]
+        return (offsets[0][0], offsets[-1][1]) if offsets else (len(text), 0)
+
+    def _is_special(self, token_id: int) -> bool:
+        return token_id in self._added and bool(self._added[token_id].special)
 
     def neutralize(self, text: str) -> str:
         """The text with a space inside whatever this model would read as a special token; doing it twice changes nothing.

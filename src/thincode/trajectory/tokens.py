@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any
@@ -94,6 +94,10 @@ class TokenBuilder:
         for column in (self.ids, self._author, self._logprob):
             column.pop()
 
+    def ended_by(self, ids: Collection[int]) -> bool:
+        """Whether the last token is one of these, and the model's."""
+        return bool(self.ids) and self._author[-1] == Author.MODEL and self.ids[-1] in ids
+
     def freeze(self) -> Tokens:
         """The tokens so far."""
         return Tokens(
@@ -110,17 +114,34 @@ class TokenBuilder:
 
 def insertion_ids(tokenizer: Tokenizer, insertion: Insertion) -> list[list[int]]:
     """Ids of an insertion's three parts: before, body, after. The body is text of strangers, the rest our own."""
+    if not insertion.ends_turn:
+        return [
+            tokenizer.encode(insertion.before, special=True),
+            tokenizer.encode(insertion.body, special=False),
+            tokenizer.encode(insertion.after, special=True),
+        ]
+    # No token reaches over a special one, so what stands between two of them is encoded for itself, as in one text.
+    opened = tokenizer.plain_ends(insertion.before)[1]
+    closed = tokenizer.plain_ends(insertion.after)[0]
+    texts = [insertion.before[opened:], insertion.body, insertion.after[:closed]]
+    ids, starts = tokenizer.encode_with_starts("".join(texts), special=False, added=True)
+    before, body, after = (ids[start:end] for start, end in spans(texts, starts))
     return [
-        tokenizer.encode(insertion.before, special=True),
-        tokenizer.encode(insertion.body, special=False),
-        tokenizer.encode(insertion.after, special=True),
+        [*tokenizer.encode(insertion.before[:opened], special=True), *before],
+        body,
+        [*after, *tokenizer.encode(insertion.after[closed:], special=True)],
     ]
 
 
 def insert(tokens: TokenBuilder, tokenizer: Tokenizer, insertion: Insertion, *, body: Author) -> None:
-    """Append an insertion; its fences are the driver's, its body the interpreter's (an output) or the driver's (a notice)."""
-    authors = (Author.DRIVER, body, Author.DRIVER)
-    for ids, author in zip(insertion_ids(tokenizer, insertion), authors, strict=True):
+    """Append an insertion; its fences are the driver's, its body the interpreter's (an output) or the driver's (a notice).
+
+    The token that ends the model's turn is not put in where the model has written one.
+    """
+    before, inside, after = insertion_ids(tokenizer, insertion)
+    if insertion.ends_turn and tokens.ended_by(tokenizer.eos_ids):
+        before = before[1:]
+    for ids, author in ((before, Author.DRIVER), (inside, body), (after, Author.DRIVER)):
         tokens.inserted(ids, author)
 
 
@@ -148,7 +169,9 @@ def encode(trajectory: Trajectory, format: Format, tokenizer: Tokenizer, *, prom
     """Give a record of text alone its ids, once, as the episode driver would hold them.
 
     Each run of text the model wrote is encoded as one text, each insertion part by part, and a finished record ends with the
-    end-of-sequence token, which stands behind the last segment's span. Log-probabilities are NaN.
+    end-of-sequence token, which stands behind the last segment's span. A turn that a tool answers ends with the one of the
+    tokenizer's chat template, in whose words turns of a tool are put; it is the first token of that turn's span. Log-probabilities
+    are NaN.
 
     Args:
         trajectory: without ids.
@@ -158,13 +181,15 @@ def encode(trajectory: Trajectory, format: Format, tokenizer: Tokenizer, *, prom
             not the student's). A record without a prompt gets the question in the tokenizer's chat template.
     """
     from . import EndReason, SegmentKind
+    from .turns import render, spoken
 
     if trajectory.tokens is not None:
         raise ValueError("this trajectory has ids; ids are never made anew from text")
     prompt = prompt or trajectory.prompt
     if not prompt:
         message = {"role": "user", "content": format.user_message(trajectory.question)}
-        prompt = tokenizer.render_chat([message])
+        prompt = render([message], format=format, tokenizer=tokenizer)
+    format = spoken(format, tokenizer)
     tokens = TokenBuilder(tokenizer.encode(prompt, special=True))
     segments: list[Segment] = []
     run: list[Segment] = []
@@ -181,11 +206,14 @@ def encode(trajectory: Trajectory, format: Format, tokenizer: Tokenizer, *, prom
         if segment.kind not in (SegmentKind.OUTPUT, SegmentKind.NOTICE):
             run.append(segment)
             continue
+        insertion, spoke = format.insertion(segment), bool(run)
         flush()
         start = len(tokens)
+        if insertion.ends_turn and spoke:
+            tokens.sampled(insertion_ids(tokenizer, insertion)[0][0])
         body = Author.INTERPRETER if segment.kind is SegmentKind.OUTPUT else Author.DRIVER
-        insert(tokens, tokenizer, format.insertion(segment), body=body)
-        segments.append(replace(segment, start=start, end=len(tokens)))
+        insert(tokens, tokenizer, insertion, body=body)
+        segments.append(replace(segment, text=insertion.text, start=start, end=len(tokens)))
     flush()
     if trajectory.end is EndReason.FINISHED:
         tokens.sampled(tokenizer.eos_ids[0])

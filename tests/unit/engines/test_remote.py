@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from chat_tokenizers import qwen_like
 from driving import Listener, address, drive
 from openai_server import FAULTS, OpenAIServer, rambler, teacher
 from thincode.engines import Context, Exchange, Finish, Sampling, openai, vllm
 from thincode.engines._http import _retry_after
 from thincode.engines._thoughts import Thoughts
 from thincode.errors import GenerationLostError, InfrastructureError, RecipeError
-from thincode.settings import parse
+from thincode.settings import kind, parse
+from thincode.trajectory.formats import build
 from thincode.trajectory.tokenizer import Tokenizer
 
 ASKED = "What is 12 * 7 + 100?"
@@ -130,6 +133,56 @@ def test_a_server_may_repeat_what_it_continues(echoes: bool) -> None:
         say(engine, sink, context(FIRST, OUTPUT))
         drive(engine, engine.close())
     assert "".join(sink.pieces) == teacher(ASKED + FIRST + OUTPUT)
+
+
+# --- turns of a tool --------------------------------------------------------------------------------------------------
+
+RETOOL: Any = build(kind("thincode.trajectory.formats", "retool_verl"))
+CALLED = '<tool_call>\n{"name": "code_interpreter", "arguments": {"code": "print(84)"}}\n</tool_call>'
+
+
+def with_tools() -> Context:
+    said = (CALLED, RETOOL.output("84").text)
+    turns = ({"role": "assistant", "content": CALLED}, {"role": "tool", "content": "84"})
+    plain = context(*said, shots=())
+    return replace(plain, exchange=Exchange(ASKED, said, turns), tools=RETOOL)
+
+
+@pytest.mark.parametrize("way", ["continue", "turns"])
+@pytest.mark.parametrize("can", [{"continue"}, {"continue", "tools"}])
+def test_an_output_is_a_message_of_a_tool_where_the_server_knows_one(way: str, can: set[str]) -> None:
+    with OpenAIServer(can=frozenset(can)) as server:
+        engine = opened(server, way=way)
+        for _ in range(2):
+            say(engine, Listener(), with_tools())
+        drive(engine, engine.close())
+    said = [body for body in server.asked if body["max_tokens"] > 1]
+    assert len(said) == 2
+    assert len(server.asked) == 2 + ("tools" in can), "it is asked once what it takes"
+    for body in said:
+        user, called, heard = body["messages"]
+        assert user == {"role": "user", "content": f"{ASKED}\n\n{RETOOL.tools_in_words}"}
+        assert called == {"role": "assistant", "content": CALLED}
+        if "tools" in can:
+            assert heard == {"role": "tool", "content": "84"}
+        else:
+            assert heard == {"role": "user", "content": "<tool_response>\n84\n</tool_response>"}
+        assert "continue_final_message" not in body
+
+
+def test_a_template_writes_turns_of_a_tool_into_a_completion(tmp_path: Path) -> None:
+    qwen_like("qwen3_thinking").save(tmp_path)
+    with OpenAIServer(speak=lambda asked: "Seen.\n</think>\n\n\\boxed{84}") as server:
+        engine, sink = opened(server, way="completions", template=str(tmp_path)), Listener()
+        say(engine, sink, with_tools())
+        drive(engine, engine.close())
+    (body,) = server.asked
+    assert body["prompt"].startswith('<|im_start|>system\n# Tools\n<tools>\n{"type": "function"')
+    assert body["prompt"].endswith(
+        f"{CALLED}<|im_end|>\n<|im_start|>user\n<tool_response>\n84\n</tool_response><|im_end|>\n"
+        "<|im_start|>assistant\n<think>\n"
+    )
+    assert "".join(sink.pieces) == "\\boxed{84}", "each turn begins inside of a thought, which stays hidden"
 
 
 # --- thoughts --------------------------------------------------------------------------------------------------------

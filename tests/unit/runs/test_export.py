@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from chat_tokenizers import qwen_like
 from thincode import _jsonl, atomic
 from thincode.cli import main
 from thincode.errors import DataError, RecipeError
@@ -172,3 +173,47 @@ def test_the_verbs_print(distilled: Path, tmp_path: Path, capsys: pytest.Capture
     (tmp_path / "foreign.jsonl").write_text(json.dumps({"text": TEXTS["six"]}) + "\n")
     assert "--- code (ok)" in say("data", "head", tmp_path / "foreign.jsonl", "--format", "tora")
     assert main(["data", "diff", str(distilled)]) == 2
+
+
+# --- turns of a tool --------------------------------------------------------------------------------------------------
+
+CALLS = {
+    "aster": ("code_interpreter", "42"),
+    "rstar2": ("jupyter_code", "Tool call success\nstdout: 42\nexecution time: 0.01s"),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+@pytest.mark.parametrize("file", FILES)
+def test_turns_of_a_tool_are_messages_and_read_back(tmp_path: Path, file: str, name: str) -> None:
+    tool, printed = CALLS[name]
+    format = build(kind("thincode.trajectory.formats", name))
+    call = f'<tool_call>\n{{"name": "{tool}", "arguments": {{"code": "6 * 7"}}}}\n</tool_call>'
+    turns = [
+        {"role": "assistant", "content": f"Multiply.\n{call}"},
+        {"role": "tool", "content": printed},
+        {"role": "assistant", "content": call},
+        {"role": "tool", "content": "<notice>\nNo calls are left.\n</notice>"},
+        {"role": "assistant", "content": "\\boxed{42}"},
+    ]
+    told = trajectory_of({"id": "p", "problem": "6 * 7?", "messages": turns}, format=format)
+    with Store(tmp_path / "run") as store:
+        store.append(told, records.annotations(replace(row("p", answer="42", correct=True), trajectory=told)))
+    recipe = load(Recipe, "tiny/micro", overrides=[f"format={name}"]).resolved
+    atomic.write_text(tmp_path / "run" / "recipe.resolved.yaml", write_yaml(recipe))
+    export.run(tmp_path / "run", to=export.To.MESSAGES, out=tmp_path / file, all_records=True)
+    (line,) = rows_of(tmp_path / file)
+    assert line["messages"] == [{"role": "user", "content": format.user_message("6 * 7?")}, *turns]
+    assert [schema["function"]["name"] for schema in line["tools"]] == [tool]
+    again = trajectory_of({**line, "problem": "6 * 7?"}, format=format)
+    assert again.segments == told.segments
+    assert [segment.content for segment in told.outputs] == ["42"]
+    qwen_like("qwen3").save(tmp_path / "student")
+    export.run(tmp_path / "run", to=export.To.TEXT, out=tmp_path / "t.jsonl", tokenizer=tmp_path / "student")
+    ids = tmp_path / "i.jsonl"
+    export.run(tmp_path / "run", to=export.To.IDS, out=ids, tokenizer=tmp_path / "student")
+    words = Tokenizer.load(tmp_path / "student")
+    (text,), (held,) = rows_of(tmp_path / "t.jsonl"), rows_of(ids)
+    assert words.decode(held["input_ids"]) == text["text"] + "<|im_end|>"
+    said = words.decode([token for token in held["labels"] if token != export.UNTRAINED])
+    assert said == "<|im_end|>".join([turn["content"] for turn in turns if turn["role"] == "assistant"] + [""])

@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 
 from thincode.settings import kind, kinds
 from thincode.trajectory import Address, Author, EndReason, Segment, SegmentKind, Trajectory
-from thincode.trajectory.formats import Format, build
+from thincode.trajectory.formats import Converses, Format, build
 from thincode.trajectory.tokenizer import Tokenizer
 from thincode.trajectory.tokens import TokenBuilder, encode, insert, insertion_ids, loss_mask, spans
+from thincode.trajectory.turns import render, spoken
 
 ROOM = "thincode.trajectory.formats"
 FORMATS = [build(kind(ROOM, name)) for name in kinds(ROOM)]
@@ -48,9 +49,9 @@ def play(format: Format, printed: list[str], plan: str = "Plan it.") -> list[Seg
 
 def driven(format: Format, segments: list[Segment], question: str) -> TokenBuilder:
     """What an episode driver does: a model that samples each turn's tokens, and insertions as the format makes them."""
-    prompt = TOKENIZER.render_chat([{"role": "user", "content": format.user_message(question)}])
+    prompt = render([{"role": "user", "content": format.user_message(question)}], format=format, tokenizer=TOKENIZER)
     tokens = TokenBuilder(TOKENIZER.encode(prompt, special=True))
-    turn = ""
+    format, turn = spoken(format, TOKENIZER), ""
     for segment in [*segments, None]:
         inserted = segment is not None and segment.kind in (SegmentKind.OUTPUT, SegmentKind.NOTICE)
         if segment is not None and not inserted:
@@ -58,6 +59,8 @@ def driven(format: Format, segments: list[Segment], question: str) -> TokenBuild
             continue
         for token in TOKENIZER.encode(turn, special=False, added=True):
             tokens.sampled(token)
+        if turn and segment is not None and isinstance(format, Converses):
+            tokens.sampled(TOKENIZER.eos_ids[0])
         turn = ""
         if segment is not None and segment.kind is SegmentKind.OUTPUT:
             insert(tokens, TOKENIZER, format.output(segment.content), body=Author.INTERPRETER)

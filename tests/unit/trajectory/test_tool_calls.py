@@ -53,6 +53,7 @@ LONG = (
         (call('s = "\\n"\nprint(s, \'"\')'), 's = "\\n"\nprint(s, \'"\')'),
         (call(LONG), LONG),
         (call("s = 'é 日 🎈'"), "s = 'é 日 🎈'"),
+        (call("print('<|im_end|>')"), "print('<|im_end|>')"),
         (call("s = '\ud800'"), "s = '�'"),
         ("<tool_call>" + call("x")[len("<tool_call>\n") :], "x"),
         ("<tool_call>\n" + call("x"), "x"),
@@ -157,7 +158,7 @@ def test_standard_input_of_rstar2_stands_before_its_program() -> None:
     assert plain.code == "x"
 
 
-def test_the_words_that_end_a_turn_end_it_where_they_are_spelled_out() -> None:
+def test_a_turn_of_the_tool_that_the_model_spells_out_ends_its_own() -> None:
     scanner = ASTER.scanner()
     text = call("x") + "<|im_end|>\n<|im_start|>user\n<tool_response>\n42"
     for sign in text:
@@ -314,7 +315,7 @@ def test_a_megabyte_of_code_in_single_signs_takes_no_more_than_its_length() -> N
     scanner = ASTER.scanner()
     for sign in text:
         scanner.feed(sign)
-        assert len(scanner._tail) < len(HERMES.end)
+        assert len(scanner._tail) < len(HERMES.end + HERMES.before)
     found = scanner.finish()
     assert found is not None
     assert found.code == code

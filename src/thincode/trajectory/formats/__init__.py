@@ -37,6 +37,9 @@ class Insertion:
     body: str
     """Neutralized text of the interpreter, or our own words."""
     after: str
+    ends_turn: bool = False
+    """Whether `before` begins with the token that ends the model's turn; it stands there once, whoever wrote it. Such an
+    insertion is encoded as one text, as chat templates are; any other part by part."""
 
     @property
     def text(self) -> str:
@@ -139,6 +142,10 @@ class Converses(Protocol):
     @property
     def tools(self) -> Sequence[Mapping[str, Any]]:
         """Schemas of the tools, as chat templates take them."""
+
+    @property
+    def tools_in_words(self) -> str:
+        """The same for a prompt whose template has no words for tools; empty where the bare question is asked."""
 
     def spoken_in(self, turn: ToolTurn) -> Format:
         """The same format in the words of a template."""

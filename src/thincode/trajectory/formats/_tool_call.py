@@ -14,11 +14,12 @@ r"""The tool-call family: code in JSON, outputs in turns of their own.
 A call is heard when the model ends its turn, never before: half a turn runs nothing. Of several calls in one turn the first
 is run and the rest stays in the turn, unanswered, as verl does it by default. Where the turns' own words are those of another
 chat template, `spoken_in` gives the format those words; above are ChatML's with Hermes' tags, as Qwen's templates write them.
-What the model has written before the words that end a turn belongs to it; behind them it has nothing to say.
+Where the model spells out a turn of the tool in letters, its own turn ends before it.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -72,21 +73,21 @@ class Scanner:
         self._pieces: list[str] = []
         self._length = 0
         self._tail = ""
-        """Last signs, which may begin the words that end a turn."""
+        """Last signs, which may begin a turn of the tool."""
         self._over = False
         self._call: Call | None = None
 
     def feed(self, text: str) -> Call | None:
-        """See `formats.Scanner`; text in which the turn's end is spelled out ends it."""
+        """See `formats.Scanner`; a turn of the tool that the model spells out itself ends its own."""
         if self._over:
             return self._call
         self._pieces.append(text)
         window = self._tail + text
-        at = window.find(self._format.turn.end)
+        at = window.find(self._format.opening)
         if at >= 0:
             self._hear("".join(self._pieces)[: self._length - len(self._tail) + at])
         self._length += len(text)
-        self._tail = window[max(0, len(window) - len(self._format.turn.end) + 1) :]
+        self._tail = window[max(0, len(window) - len(self._format.opening) + 1) :]
         return self._call
 
     def finish(self) -> Call | None:
@@ -133,6 +134,16 @@ class ToolCalls:
     def markers(self) -> tuple[str, ...]:
         before, _, after = written(self.called, {"code": "\0"}).partition("\\u0000")
         return (before, after, "<tool_response>\n", "\n</tool_response>", "\\boxed{")
+
+    @property
+    def tools_in_words(self) -> str:
+        if not self.instruction:
+            return ""
+        schemas = "\n".join(json.dumps(tool, ensure_ascii=False) for tool in self.tools)
+        return (
+            f"You have these tools:\n<tools>\n{schemas}\n</tools>\nTo call one, end your message with its name and arguments:\n"
+            '<tool_call>\n{"name": …, "arguments": {…}}\n</tool_call>\nWhat it gives comes back as <tool_response>.'
+        )
 
     def user_message(self, question: str) -> str:
         return f"{question}\n\n{self.instruction}" if self.instruction else question
@@ -215,10 +226,11 @@ class ToolCalls:
 
     def _turn(self, head: str, body: str, tail: str) -> Insertion:
         body = _TAG.sub("< ", harmless(body))
-        return Insertion(self._opening + head, body, tail + self.turn.after)
+        return Insertion(self.opening + head, body, tail + self.turn.after, ends_turn=True)
 
     @property
-    def _opening(self) -> str:
+    def opening(self) -> str:
+        """What stands between the model's last sign and the tool's first."""
         return self.turn.end + self.turn.before
 
     def insertion(self, segment: Segment) -> Insertion:
@@ -231,16 +243,16 @@ class ToolCalls:
             head = match[0] if match else ""
             behind = self.tail.match(text, match.end() + len(content)) if match else None
             tail = behind[0] if behind else ""
-        before = self._opening + head
+        before = self.opening + head
         if text.startswith(before + content):
-            return Insertion(before, content, text[len(before) + len(content) :])
-        return Insertion(before, content, tail + self.turn.after)
+            return Insertion(before, content, text[len(before) + len(content) :], ends_turn=True)
+        return Insertion(before, content, tail + self.turn.after, ends_turn=True)
 
     def messages(self, segments: Sequence[Segment]) -> list[dict[str, str]]:
         turns: list[dict[str, str]] = []
         for segment in segments:
             if segment.kind in _OURS:
-                said = self.insertion(segment).text.removeprefix(self._opening).removesuffix(self.turn.after)
+                said = self.insertion(segment).text.removeprefix(self.opening).removesuffix(self.turn.after)
                 turns.append({"role": "tool", "content": said})
             elif turns and turns[-1]["role"] == "assistant":
                 turns[-1]["content"] += segment.text
@@ -255,7 +267,7 @@ class ToolCalls:
             return written(self.called, self.arguments(content))
         if kind is SegmentKind.NOTICE:
             content = content.join(_NOTICE)
-        return self._opening + content + self.turn.after if kind in _OURS else content
+        return self.opening + content + self.turn.after if kind in _OURS else content
 
     def arguments(self, code: str) -> dict[str, str]:
         """The arguments of a call that runs `code`."""
@@ -265,7 +277,7 @@ class ToolCalls:
         """A whole trajectory's text; a turn of the tool is one only behind a turn with a call, where the driver puts it."""
         made: list[Segment] = []
         at = 0
-        while (end := text.find(self._opening, at)) >= 0:
+        while (end := text.find(self.opening, at)) >= 0:
             scanner = self.scanner()
             call = scanner.feed(text[at:end]) or scanner.finish()
             if call is None or call.end < end - at:
@@ -277,7 +289,7 @@ class ToolCalls:
 
     def _inserted(self, text: str, at: int, *, refused: bool) -> Segment:
         """The turn of the tool that starts at character `at`; without its last words it reaches to the end."""
-        inside = at + len(self._opening)
+        inside = at + len(self.opening)
         close = text.find(self.turn.after, inside)
         end = len(text) if close < 0 else close + len(self.turn.after)
         body = text[inside:] if close < 0 else text[inside:close]
