@@ -5,16 +5,17 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 import pytest
 
 from thincode.errors import RecipeError
-from thincode.interpreter import BlockResult, Limits, Status
+from thincode.interpreter import BlockResult, Limits, Status, open_interpreter
 from thincode.interpreter._preset_session import PresetInterpreter
 from thincode.interpreter.backends import python
-from thincode.interpreter.presets import PRESETS, Preset, preset
+from thincode.interpreter.presets import PRESETS, Keeps, Preset, preset
 from thincode.runs.recipe import Recipe
-from thincode.settings import parse
+from thincode.settings import kind, parse
 
 TRACE = "Traceback (most recent call last):\n"
 ZERO = "ZeroDivisionError: division by zero"
@@ -149,3 +150,30 @@ def test_a_recipe_names_a_preset_and_hears_of_a_wrong_name() -> None:
         parse(Recipe, {"format": "tir", "interpreter": {"preset": "rstar"}})
     with pytest.raises(RecipeError, match="no preset 'nil'"):
         preset("nil")
+
+
+def test_state_and_error_text_can_be_set_without_a_preset_and_in_place_of_its_own() -> None:
+    async def shown(**changed: Any) -> list[str]:
+        limits = Limits(cpu_s=5.0, wall_s=10.0, output_chars=300)
+        backend = kind("thincode.interpreter.backends", "python", preload=[])
+        blocks = ("x = 1\nx", "print('before')\n1 / 0", "print(x)")
+        async with (
+            open_interpreter(backend, limits=limits, **changed) as interpreter,
+            await interpreter.session(seed=1) as session,
+        ):
+            return [(await session.run(code)).output for code in blocks]
+
+    plain, bare, strict, cir = (
+        asyncio.run(shown(**changed))
+        for changed in (
+            {},
+            {"keeps": Keeps.ALL},
+            {"keeps": Keeps.NOTHING, "last_line": True},
+            {"preset": "cir", "keeps": Keeps.ALL},
+        )
+    )
+    assert bare == plain
+    assert plain[1].startswith("before\nTraceback")
+    assert plain[2] == "1\n"
+    assert strict == ["1\n", ZERO, NOTHING]
+    assert cir == ["", ZERO, "1\n"]

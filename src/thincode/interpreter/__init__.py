@@ -11,13 +11,17 @@ about its own output; nothing that grades may trust more than "text a block prin
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Protocol, Self, cast
+from typing import TYPE_CHECKING, Any, Protocol, Self, cast
 
 from ..errors import RecipeError
 from ..settings import Kind, kind, settings
+
+if TYPE_CHECKING:
+    from .presets import Keeps
 
 
 class Status(StrEnum):
@@ -130,7 +134,12 @@ def language_of(backend: Kind) -> str:
 
 
 def open_interpreter(
-    backend: Kind | None = None, *, limits: Limits | None = None, preset: str | None = None
+    backend: Kind | None = None,
+    *,
+    limits: Limits | None = None,
+    preset: str | None = None,
+    keeps: Keeps | None = None,
+    last_line: bool | None = None,
 ) -> Interpreter:
     """The interpreter a recipe names; by default isolated Python processes on this machine.
 
@@ -140,6 +149,8 @@ def open_interpreter(
         backend: what runs the blocks.
         limits: what they may use.
         preset: behave as that system's interpreter, whose time, memory and output limits then hold; see `presets`.
+        keeps: what a block finds of earlier ones, in place of the preset's.
+        last_line: whether a failed block shows only the last line of its error, in place of the preset's.
 
     Raises:
         RecipeError: there is no such preset, or the blocks are not in Python.
@@ -147,14 +158,18 @@ def open_interpreter(
     """
     chosen = backend or kind("thincode.interpreter.backends", "python")
     limits = limits or Limits()
-    if preset is None:
+    changed: dict[str, Any] = {
+        name: value for name, value in (("keeps", keeps), ("last_line", last_line)) if value is not None
+    }
+    if preset is None and not changed:
         return cast("Interpreter", chosen.module.open(chosen.settings, limits=limits))
     from . import _preset_session, presets
 
-    if language_of(chosen) != "python":
+    if preset is not None and language_of(chosen) != "python":
         raise RecipeError(
             f"preset {preset!r} runs Python, and interpreter.backend={chosen.name} does not; leave one of them out"
         )
-    sheet = presets.preset(preset)
-    inner = cast("Interpreter", chosen.module.open(chosen.settings, limits=sheet.limits(limits)))
-    return _preset_session.PresetInterpreter(inner, sheet)
+    sheet = presets.preset(preset) if preset is not None else presets.AS_IT_IS
+    limits = sheet.limits(limits) if preset is not None else limits
+    inner = cast("Interpreter", chosen.module.open(chosen.settings, limits=limits))
+    return _preset_session.PresetInterpreter(inner, dataclasses.replace(sheet, **changed))

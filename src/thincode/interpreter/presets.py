@@ -139,6 +139,9 @@ PRESETS = {
 }  # fmt: skip
 """Name → preset. `retool` is the authors' own; `verl` is its recipe in verl, on SandboxFusion."""
 
+AS_IT_IS = Preset(0, Keeps.ALL, echo=True)
+"""No system's: what a backend does by itself, under the limits that a recipe sets."""
+
 
 def preset(name: str) -> Preset:
     """The preset of that name.

@@ -16,7 +16,7 @@ from pydantic import Field
 from .._mistakes import choices
 from ..engines import Sampling
 from ..interpreter import Limits
-from ..interpreter.presets import PRESETS
+from ..interpreter.presets import PRESETS, Keeps
 from ..rollout import Budget, Schedule
 from ..settings import In, Kind, NonNegativeFloat, NonNegativeInt, PositiveFloat, kind, settings
 from ..training.curriculum import Stage
@@ -73,6 +73,10 @@ class InterpreterSettings:
     limits: Limits = field(default_factory=Limits)
     preset: str | None = None
     """Behave as the interpreter of that system (cir, aster, retool, verl, …), whose time and output limits then hold."""
+    keeps: Keeps | None = None
+    """What a block finds of earlier ones: `all`, `nothing`, …; None: as the preset has it, else all."""
+    last_line: bool | None = None
+    """Whether a failed block shows only the last line of its error; None: as the preset has it, else False."""
 
     def check(self) -> Iterator[tuple[str, str]]:
         """The preset must be there."""
@@ -261,8 +265,8 @@ class SweepArm:
     start: str | None = None
     """An arm above whose SFT model this one starts from, at the same seed: it has no distillation and no SFT of its own, and
     with `rl=null` it is only evaluated, another way."""
-    against: str | None = None
-    """The arm it is compared with, in pairs; None: the one it starts from, else the first."""
+    against: tuple[str, ...] = ()
+    """The arms it is compared with, in pairs; none: the one it starts from, else the first."""
     seeds: tuple[NonNegativeInt, ...] = ()
     """In place of the sweep's."""
 
@@ -285,8 +289,9 @@ class SweepSection:
                 yield f"arms.{name}", "names a folder and stands in overrides: write letters, digits and _"
             if arm.start is not None and arm.start not in above:
                 yield f"arms.{name}.start", f"{arm.start!r} is no arm above it; {choices(arm.start, above)}"
-            if arm.against is not None and arm.against not in self.arms:
-                yield f"arms.{name}.against", f"no arm {arm.against!r}; {choices(arm.against, list(self.arms))}"
+            for other in arm.against:
+                if other not in self.arms:
+                    yield f"arms.{name}.against", f"no arm {other!r}; {choices(other, list(self.arms))}"
             if arm.start in self.arms and not set(arm.seeds or self.seeds) <= set(
                 self.arms[arm.start].seeds or self.seeds
             ):

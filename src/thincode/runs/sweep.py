@@ -192,18 +192,22 @@ def _with_seconds(card: Scorecard, folder: Path) -> Scorecard:
 
 def _differences(section: SweepSection, arms: dict[str, Arm]) -> Iterator[dict[str, Any]]:
     """Of each arm and the one it is compared with: the gain over seeds, and over the problems of all seeds together."""
-    for name, arm in arms.items():
-        other = arms.get(section.arms[name].against or section.arms[name].start or next(iter(section.arms)))
-        if other is None or other.name == name:
-            continue
+    for arm, other in _compared(section, arms):
         theirs = {one.seed: one for one in other.runs}
         pairs = [(theirs[one.seed], one) for one in arm.runs if one.seed in theirs]
         if not pairs:
             continue
         try:
-            yield {"arm": name, "against": other.name, "seeds": len(pairs), **_gains(pairs)}
+            yield {"arm": arm.name, "against": other.name, "seeds": len(pairs), **_gains(pairs)}
         except DataError as error:
-            yield {"arm": name, "against": other.name, "seeds": 0, "not compared": str(error)}
+            yield {"arm": arm.name, "against": other.name, "seeds": 0, "not compared": str(error)}
+
+
+def _compared(section: SweepSection, arms: dict[str, Arm]) -> Iterator[tuple[Arm, Arm]]:
+    for name, arm in arms.items():
+        settings = section.arms[name]
+        others = settings.against or (settings.start or next(iter(section.arms)),)
+        yield from ((arm, arms[other]) for other in others if other in arms and other != name)
 
 
 def _gains(pairs: Sequence[tuple[Run, Run]]) -> dict[str, Estimate]:

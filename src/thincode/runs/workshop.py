@@ -57,7 +57,13 @@ class Workshop:
         self.tier = str(require(backend.settings)) if backend.name == "python" else "unknown"
         """The isolation that sessions have on this machine; see `thincode doctor`."""
         limits = replace(recipe.interpreter.limits, deterministic=self.deterministic)
-        self.interpreter: Interpreter = open_interpreter(backend, limits=limits, preset=recipe.interpreter.preset)
+        self.interpreter: Interpreter = open_interpreter(
+            backend,
+            limits=limits,
+            preset=recipe.interpreter.preset,
+            keeps=recipe.interpreter.keeps,
+            last_line=recipe.interpreter.last_line,
+        )
         self.loop = self._stack.enter_context(LoopThread())
         self._stack.callback(lambda: self.loop.call(self.interpreter.close()))
         self._engines: list[Engine] = []

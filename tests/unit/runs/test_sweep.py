@@ -14,6 +14,8 @@ from thincode.runlog import RunFolder
 from thincode.runs.recipe import Recipe
 from thincode.runs.sweep import Run, runs_of
 from thincode.settings import load, recipes
+from thincode.trajectory import SegmentKind
+from thincode.trajectory.store import read as read_records
 
 GOLD = """
 name: gold
@@ -80,7 +82,7 @@ def test_seeds_go_outside_arms_inside_so_that_a_first_part_compares(tmp_path: Pa
     [
         (["sweep.arms.tir.set=[format.kind=tri]"], "sweep.arms.tir: format: unknown kind 'tri'; did you mean 'tir'"),
         (["sweep.arms.tir.start=thic"], "sweep.arms.tir.start: 'thic' is no arm above it; did you mean 'thinc'"),
-        (["sweep.arms.tir.against=cots"], "sweep.arms.tir.against: no arm 'cots'; did you mean 'cot'"),
+        (["sweep.arms.tir.against=[cots]"], "sweep.arms.tir.against: no arm 'cots'; did you mean 'cot'"),
         (["sweep.arms.thinc_rl.seeds=[9]"], "sweep.arms.thinc_rl.seeds: 'thinc' has not all of them"),
         (["sweep.arms.x={set: [rl=null]}", "--arms", "y"], "--arms: no arm y; known: thinc"),
         (["--seeds", "1,x"], "--seeds 1,x: write whole numbers with commas"),
@@ -137,6 +139,14 @@ def test_a_run_that_another_process_is_at_is_left_to_it(
     assert "| failing | 1 |" in told.out
 
 
+def test_an_arm_may_be_compared_with_several(gold: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    more = "sweep.arms.third={set: [evaluate.budget.calls=3], against: [blocks, failing]}"
+    assert main(["sweep", str(gold), "--out", str(out), "--quiet", "--seeds", "1", more]) == 0
+    pairs = [(one["arm"], one["against"]) for one in json.loads((out / "sweep.json").read_text())["differences"]]
+    assert pairs == [("failing", "blocks"), ("third", "blocks"), ("third", "failing")]
+
+
 def test_arms_that_asked_other_problems_are_not_compared(gold: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     words = ["sweep", str(gold), "--out", str(out), "--quiet", "--seeds", "1"]
@@ -174,3 +184,38 @@ def test_a_format_without_code_is_taught_the_steps_in_words(tmp_path: Path) -> N
     assert main(["distill", "tiny/micro", *words, "--quiet", "--out", str(tmp_path / "d")]) == 0
     funnel = json.loads((tmp_path / "d" / "funnel.json").read_text())
     assert (funnel["sampled"], funnel["kept"]) == (33, 33)
+
+
+def test_solutions_are_taught_with_words_between_blocks_in_the_share_asked_for(tmp_path: Path) -> None:
+    words = ["format.kind=tir", "distill.problems={kind: drills, split: train, count: 44, seed: 1, thoughts: 0.5}"]
+    assert main(["distill", "tiny/micro", *words, "--quiet", "--out", str(tmp_path / "d")]) == 0
+    said = [record.trajectory.segments for record in read_records(tmp_path / "d", ids=False)]
+    talking = sum(any(segment.kind is SegmentKind.THOUGHT for segment in segments) for segments in said)
+    assert 11 < talking < 33
+    assert all(segments[0].kind is SegmentKind.PLAN for segments in said)
+
+
+MICRO = [
+    "distill.problems.count=110",
+    "sft.train.max_tokens=6000",
+    "rl.problems.count=12",
+    "rl.problems_per_step=2",
+    "rl.samples=2",
+    "rl.stages.0.steps=1",
+    "evaluate.problems.count=12",
+    "evaluate.samples=1",
+]
+"""Every step of every arm really runs, nothing is learned."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("recipe", SWEEPS)
+def test_every_arm_of_a_sweep_that_ships_runs_in_micro_form(recipe: str, tmp_path: Path) -> None:
+    pytest.importorskip("torch", reason="needs torch: pip install 'thincode[train]'")
+    out = tmp_path / "out"
+    assert main(["sweep", recipe, "--out", str(out), "--quiet", "--seeds", "1", *MICRO]) == 0
+    found = json.loads((out / "sweep.json").read_text())
+    section = load(Recipe, recipe).value.sweep
+    assert section is not None
+    assert [arm["name"] for arm in found["arms"]] == list(section.arms)
+    assert not [one for one in found["differences"] if "not compared" in one]

@@ -11,6 +11,7 @@ often. Filtering by answer then keeps the programs that are right by luck, which
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from enum import StrEnum
 from random import Random
 from typing import Annotated
@@ -56,6 +57,8 @@ class Settings:
     """Share of the worked solutions of families with a flaw that carry it."""
     cut: Cut = Cut.STEPS
     """How the worked solutions are cut into blocks."""
+    thoughts: Share = 1.0
+    """Share of the worked solutions with a sentence before each block, for formats that interleave; the others have a plan."""
     flaw_shows: Share | None = None
     """Share of the problems of families with a flaw in which a flawed program is wrong; null leaves it to chance."""
 
@@ -81,7 +84,7 @@ def load(settings: Settings) -> Sequence[Problem]:
 
 
 def worked_solution(settings: Settings, problem: Problem, *, seed: int) -> WorkedSolution:
-    """The taught program; whether it carries its family's flaw depends on `seed` and the problem alone.
+    """The taught program; whether it carries its family's flaw, and has thoughts, depends on `seed` and the problem alone.
 
     Raises:
         DataError: the problem is none of this source's.
@@ -96,7 +99,9 @@ def worked_solution(settings: Settings, problem: Problem, *, seed: int) -> Worke
     if not known:
         raise DataError(f"problem {problem.id!r} is no drill of this version; load it again with source: drills")
     flawed = Random(f"flaw {seed} {problem.id}").random() < settings.fallible
-    return family.solution(params, flawed=flawed, cut=settings.cut)
+    solution = family.solution(params, flawed=flawed, cut=settings.cut)
+    thinks = Random(f"thoughts {seed} {problem.id}").random() < settings.thoughts
+    return solution if thinks else replace(solution, thoughts=())
 
 
 def _chosen(settings: Settings) -> tuple[str, ...]:
