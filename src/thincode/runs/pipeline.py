@@ -71,10 +71,10 @@ class Pipeline:
             return folder / "model"
         with self._step(folder) as (run, done):
             if done is None:
-                sft.run(
+                result = sft.run(
                     section, data=data, folder=run, shop=self.shop, progress=self.console.progress, say=self.console.say
                 )
-                run.finish({"model": "model"})
+                run.finish({"model": "model", **dataclasses.asdict(result)})
             else:
                 processes.agree(None)
         return folder / "model"

@@ -32,6 +32,7 @@ from .workshop import ShowProgress, Workshop
 if TYPE_CHECKING:
     from ..training.batch import Example
     from ..training.checkpoint import Checkpoint
+    from ..training.on_accelerate.sft import SftResult
 
 
 def run(
@@ -42,7 +43,7 @@ def run(
     shop: Workshop,
     progress: ShowProgress,
     say: Callable[[str], None],
-) -> Path:
+) -> SftResult:
     """Train a model on what a distillation kept.
 
     Args:
@@ -55,7 +56,7 @@ def run(
         say: told of examples left out, and of a damaged checkpoint that was passed over.
 
     Returns:
-        The folder of the trained model.
+        What was trained on.
 
     Raises:
         DataError: a distillation kept nothing.
@@ -105,7 +106,7 @@ def run(
     if result.too_long:
         say(f"sft: {result.too_long} trajectories are longer than train.context_tokens and were left out")
     models.save(_plain(model), tokenizer, folder.path / "model")
-    return folder.path / "model"
+    return result
 
 
 @dataclass(frozen=True)

@@ -180,14 +180,21 @@ def _arms(runs: Sequence[Run]) -> Iterator[Arm]:
     for name in dict.fromkeys(one.arm for one in runs):
         done = [one for one in runs if one.arm == name and one.is_done]
         if done:
-            cards = [_with_seconds(read(evaluation_of(one.folder) / "scorecard.json"), one.folder) for one in done]
+            cards = [_with_effort(read(evaluation_of(one.folder) / "scorecard.json"), one.folder) for one in done]
             yield Arm(name, done, card_over_seeds(cards, name=name))
 
 
-def _with_seconds(card: Scorecard, folder: Path) -> Scorecard:
-    """With how long the run trained."""
+def _with_effort(card: Scorecard, folder: Path) -> Scorecard:
+    """With what SFT saw and how long the run trained."""
     seconds = sum(split_of_time(folder).get(step, 0.0) for step in ("sft", "rl"))
-    return replace(card, estimates=(*card.estimates, Estimate("training", seconds, n=1, unit="s")))
+    found = [Estimate("training", seconds, n=1, unit="s")]
+    if (folder / "sft" / "done.json").exists():
+        sft = json.loads((folder / "sft" / "done.json").read_text(encoding="utf-8"))
+        found += [
+            Estimate("SFT trajectories", sft["seen"], n=1, unit="seen"),
+            Estimate("SFT tokens", sft["tokens"], n=1, unit="seen"),
+        ]
+    return replace(card, estimates=(*card.estimates, *found))
 
 
 def _differences(section: SweepSection, arms: dict[str, Arm]) -> Iterator[dict[str, Any]]:

@@ -11,10 +11,11 @@ from ..evaluation.tables import text
 
 TABLES: Mapping[str, Sequence[str]] = {
     "Accuracy and grounding": (
-        r"avg@\d+", r"greedy/avg@\d+", r"swapped/avg@\d+", "format adherence", "grounded", "grounded by chance",
+        r"avg@\d+", r"greedy/avg@\d+", r"swapped/avg@\d+", "end/finished", "grounded", "grounded by chance",
     ),
     "Cost": (
-        "calls", "lines of code", "generated", r"generated \+ outputs", "block pass rate", "code-use ratio", "training",
+        "calls", "lines of code", "generated", r"generated \+ outputs", "block pass rate", "training",
+        "SFT trajectories", "SFT tokens",
     ),
     "Recovery": (r"recovery@[1-3]", r"injected/recovery@\d"),
     "Failures": (

@@ -57,6 +57,8 @@ class SftResult:
     nothing_to_train: int
     """Examples left out because their mask is empty."""
     steps: int
+    seen: int
+    """Examples seen, epochs counted."""
     tokens: int
     """Tokens seen, epochs and prompts counted."""
 
@@ -116,8 +118,10 @@ def train_sft(
         folder=folder,
         resume_from=resume_from,
     )
-    tokens = sum(len(kept[index].ids) for batch in batches for index in batch)
-    return SftResult(len(kept), too_long, len(fitting) - len(kept), steps=len(batches), tokens=tokens)
+    seen = [len(kept[index].ids) for batch in batches for index in batch]
+    return SftResult(
+        len(kept), too_long, len(fitting) - len(kept), steps=len(batches), seen=len(seen), tokens=sum(seen)
+    )
 
 
 def follow_sft(
