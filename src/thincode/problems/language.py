@@ -7,10 +7,12 @@ import re
 _HAN_KANA_HANGUL = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af]")
 _NOT_PROSE = re.compile(r"\$[^$]*\$|\\\[.*?\\\]|\\\(.*?\\\)|\\[A-Za-z]+|\[asy\].*?\[/asy\]", re.DOTALL)
 _WORD = re.compile(r"[^\W\d_]{2,}")
-_LITTLE = re.compile(
-    r"(?:a|all|an|and|are|as|at|be|by|can|compute|each|find|for|from|has|have|how|if|in|into|is|it|its|let|many|number|numbers|of|"
-    r"on|one|print|so|such|than|that|the|their|then|there|this|to|two|use|using|value|we|what|when|where|which|who|with)"
-)
+_LITTLE = frozenset((
+    "a", "all", "an", "and", "are", "as", "at", "be", "by", "can", "compute", "each", "find", "for", "from", "has",
+    "have", "how", "if", "in", "into", "is", "it", "its", "let", "many", "number", "numbers", "of", "on", "one",
+    "print", "so", "such", "than", "that", "the", "their", "then", "there", "this", "to", "two", "use", "using",
+    "value", "we", "what", "when", "where", "which", "who", "with",
+))  # fmt: skip
 _ENOUGH_WORDS = 12
 _SHARE = 0.1
 
@@ -21,12 +23,11 @@ def is_english(text: str) -> bool:
     No Chinese, Japanese or Korean sign; at most one letter in ten outside ASCII; and, in a text of 12 words or more beside its
     formulas, at least one in ten a little word of English.
     """
-    if _HAN_KANA_HANGUL.search(text):
-        return False
-    letters = [sign for sign in text if sign.isalpha()]
-    if sum(not sign.isascii() for sign in letters) * 10 > len(letters):
-        return False
+    if not text.isascii():
+        if _HAN_KANA_HANGUL.search(text):
+            return False
+        letters = [sign for sign in text if sign.isalpha()]
+        if sum(not sign.isascii() for sign in letters) * 10 > len(letters):
+            return False
     words = _WORD.findall(_NOT_PROSE.sub(" ", text).lower())
-    return len(words) < _ENOUGH_WORDS or sum(_LITTLE.fullmatch(word) is not None for word in words) >= _SHARE * len(
-        words
-    )
+    return len(words) < _ENOUGH_WORDS or sum(map(_LITTLE.__contains__, words)) >= _SHARE * len(words)

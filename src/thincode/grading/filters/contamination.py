@@ -93,19 +93,26 @@ class _Index:
         self._sizes: list[int] = []
         self._holders: dict[int, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
         """By length of the n-gram, by its words: numbers of problems. Length 0 holds whole questions."""
+        self._starts: set[str] = set()
+        """What the first six words of an n-gram may be: where none of them stands, nothing is shared."""
 
     def add(self, words: list[str], *, name: str) -> None:
         length = self._length(words)
         grams = _grams(words, length)
         for gram in grams:
             self._holders[length][gram].append(len(self._names))
+        if length:
+            self._starts |= _grams(words[: len(words) - length + _AT_LEAST], _AT_LEAST)
         self._names.append(name)
         self._sizes.append(len(grams))
 
     def nearest(self, words: list[str]) -> tuple[float, str] | None:
         """The largest overlap there is, and the benchmark it is with."""
         best: tuple[float, str] | None = None
+        at_all = not self._starts.isdisjoint(_grams(words, _AT_LEAST))
         for length, holders in self._holders.items():
+            if length and not at_all:
+                continue
             grams = _grams(words, length)
             shared = Counter(number for gram in grams if gram in holders for number in holders[gram])
             for number, count in shared.items():

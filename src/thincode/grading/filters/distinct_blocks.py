@@ -33,9 +33,15 @@ def judge(settings: Settings, graded: Graded) -> Verdict:
     different: list[NDArray[np.uint64]] = []
     for segment in graded.trajectory.blocks:
         grams = shingles(WORD.findall(_COMMENT.sub("", segment.content)), n=3)
-        if all(alike(grams, other) < settings.alike for other in different):
+        if not any(_same(grams, other, settings.alike) for other in different):
             different.append(grams)
     enough = len(different) >= settings.n
     return Verdict(
         enough, f"{settings.n} different blocks or more" if enough else f"fewer than {settings.n} different blocks"
     )
+
+
+def _same(one: NDArray[np.uint64], other: NDArray[np.uint64], least: float) -> bool:
+    """Whether two sets are so alike; they aren't if their sizes differ by more."""
+    few, many = sorted((len(one), len(other)))
+    return (not many or few / many >= least) and alike(one, other) >= least

@@ -41,11 +41,11 @@ def open(settings: Settings) -> Callable[[Graded], Verdict]:
     near = _Near(settings.near)
 
     def judge(graded: Graded) -> Verdict:
-        text = f"{graded.trajectory.question}\n{graded.trajectory.text}".split()
-        digest = hashlib.blake2b(" ".join(text).encode("utf-8", "surrogatepass"), digest_size=16).digest()
+        text = " ".join(f"{graded.trajectory.question}\n{graded.trajectory.text}".split())
+        digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
         if digest in seen:
             return Verdict(False, "duplicate")
-        if settings.near < 1.0 and near.seen(shingles(WORD.findall(" ".join(text)), n=settings.words)):
+        if settings.near < 1.0 and near.seen(shingles(WORD.findall(text), n=settings.words)):
             return Verdict(False, "near duplicate")
         seen.add(digest)
         return Verdict(True, "no duplicate")
@@ -62,14 +62,16 @@ class _Near:
         self._shift_H = rng.integers(0, 1 << 32, _HASHES, dtype=np.uint32)
         self._near = near
         self._signatures: list[NDArray[np.uint32]] = []
-        self._bands: dict[bytes, list[int]] = defaultdict(list)
+        self._bands: dict[tuple[int, bytes], list[int]] = defaultdict(list)
 
     def seen(self, grams: NDArray[np.uint64]) -> bool:
         """Whether something near was shown before; if not, these n-grams are remembered."""
         signature = self._signature(grams)
-        keys = [bytes([band]) + part.tobytes() for band, part in enumerate(np.split(signature, _BANDS))]
+        values, size = signature.tobytes(), signature.nbytes // _BANDS
+        keys = [(band, values[band * size : (band + 1) * size]) for band in range(_BANDS)]
         candidates = {number for key in keys for number in self._bands.get(key, ())}
-        if any(np.mean(self._signatures[number] == signature) >= self._near for number in candidates):
+        least = self._near * _HASHES
+        if any(np.count_nonzero(self._signatures[number] == signature) >= least for number in candidates):
             return True
         for key in keys:
             self._bands[key].append(len(self._signatures))

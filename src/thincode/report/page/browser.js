@@ -82,7 +82,7 @@
 
   // --- the list ---
   const list = byId("list");
-  const step = 200;
+  const step = 60;
   let shown = [];
   let at = -1;
   let asked = 0;
