@@ -30,6 +30,8 @@ _PROSE = (SegmentKind.PLAN, SegmentKind.THOUGHT, SegmentKind.ANSWER)
 _FENCE_OPENER = re.compile(r"\A\s*```(?:python|py)?[ \t]*\n")
 _FENCE_CLOSER = re.compile(r"(?:\A|\n)[ \t]*```\s*\Z")
 _LONGEST_TAG = 24
+_NO_CODE = {fence + closer for fence in ("", "```", "```py", "```python") for closer in ("", "```")}
+"""Without their blanks, fences with nothing inside."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +53,7 @@ class Tags:
     def __init__(self, format: Tagged, at: int = 0) -> None:
         self._called = format.called
         self._signs = format.signs
+        self._empty = _NO_CODE if format.fenced else {""}
         self._window = ""
         self._at = at
         """Characters before the window."""
@@ -60,6 +63,8 @@ class Tags:
         """Inside of a block: those of this line so far."""
         self._open: tuple[int, str] | None = None
         self._code: list[str] = []
+        self._said = ""
+        """The first characters of the code that are no blanks."""
 
     def take(self, text: str) -> Block | None:
         """The next piece; the first block that is complete with it, and nothing behind that block is read."""
@@ -86,7 +91,7 @@ class Tags:
         self._at += len(text)
         self._clear = self._clear and not text.strip()
         if self._open is not None:
-            self._code.append(text)
+            self._keep(text)
             for quote in self._quotes:
                 self._quotes[quote] += text.count(quote)
 
@@ -100,21 +105,26 @@ class Tags:
                 self._clear = sign == "\n" or closes
             return None
         opened, tag = self._open
-        blank = not any(map(str.strip, self._code))
+        blank = self._said in self._empty
         if name == tag and closes and (self._clear or not any(count % 2 for count in self._quotes.values())):
             self._open, self._clear = None, True
             return None if blank else Block(opened, self._at, tag, "".join(self._code))
         if name == tag and not closes and blank:
             self._begin(name, start)
             return None
-        self._code.append(sign)
+        self._keep(sign)
         self._clear = sign == "\n"
         if self._clear:
             self._quotes = dict.fromkeys(self._quotes, 0)
         return None
 
+    def _keep(self, code: str) -> None:
+        self._code.append(code)
+        if len(self._said) < _LONGEST_TAG:
+            self._said = (self._said + "".join(code.split()))[:_LONGEST_TAG]
+
     def _begin(self, name: str, start: int) -> None:
-        self._open, self._code, self._clear = (start, name), [], True
+        self._open, self._code, self._said, self._clear = (start, name), [], "", True
         self._quotes = dict.fromkeys(self._quotes, 0)
 
 

@@ -177,6 +177,7 @@ class _MathCoder:
                     end, body = (len(text), len(text)) if close < 0 else (close + len(END), close)
                     found.append(Segment(kind, text[at:end], text[at + len(opener) : body]))
                     at = end
+                    break
         return found + self.segments(text[at:], call=None, first=not found, last=True)
 
     def teacher_turns(self, plan: str, thoughts: Sequence[str], blocks: Sequence[str], answer: str | None) -> list[str]:
