@@ -35,6 +35,7 @@ FRAGMENTS = [
         "\0",
         "é",
     ),
+    *("```gp\n", "```note\n", "```note\n```python\nx\n```\n", "n = 4\n", "assert n == 4\n"),
     *("<code>\n", "</code>", "<interpreter>", "</interpreter>", "<python>", "</python>", "<result>", "</result>"),
     *(
         "<tool_call>",

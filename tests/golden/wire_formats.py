@@ -19,6 +19,20 @@ THOUGHTS = ["Collect the pairs.", "Count them."]
 BLOCKS = ["pairs = [(x, 10 - x) for x in range(1, 10) if x < 10 - x]\npairs", "print(len(pairs))"]
 PRINTED = ["[(1, 9), (2, 8), (3, 7), (4, 6)]\n", "4\n```\n<|end|>"]
 ANSWER = "4"
+OWN = {
+    "thinc_gp": (
+        ["p = [[x, 10 - x] | x <- [1..9], x < 10 - x]", "#p"],
+        ["[[1, 9], [2, 8], [3, 7], [4, 6]]\n", PRINTED[1]],
+    ),
+    "thinc_named": (
+        [
+            'pairs = [x for x in range(1, 10) if x < 10 - x]\nn = len(pairs)\nprint(f"{n = }")',
+            "assert n == 4\nprint(n)",
+        ],
+        ["n = 4\n", PRINTED[1]],
+    ),
+}
+"""Blocks, and what they print, of formats that write others."""
 MARKERS = ["```python\n", "```output\n", "```\n", "\\boxed{"]
 
 
@@ -35,8 +49,9 @@ def record(name: str) -> Trajectory:
     """The trajectory as the episode driver would make it from the teacher's turns."""
     format = build(kind(ROOM, name, instruction=""))
     segments: list[Segment] = []
-    turns = format.teacher_turns(PLAN, THOUGHTS, BLOCKS, ANSWER)
-    printed = [f"{ANSWER}\n"] if len(turns) == 1 else PRINTED  # one program: what it prints is its value
+    blocks, outputs = OWN.get(name, (BLOCKS, PRINTED))
+    turns = format.teacher_turns(PLAN, THOUGHTS, blocks, ANSWER)
+    printed = [f"{ANSWER}\n"] if len(turns) == 1 else outputs  # one program: what it prints is its value
     for number, turn in enumerate(turns):
         scanner = format.scanner()
         call = scanner.feed(turn) or scanner.finish()

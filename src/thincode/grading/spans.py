@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..trajectory import Author, SegmentKind, Trajectory
+from ..trajectory import Author, SegmentKind, Trajectory, formats
 
 _WRITTEN = (SegmentKind.PLAN, SegmentKind.THOUGHT, SegmentKind.ANSWER)
 
@@ -39,9 +39,12 @@ def keeps_format(trajectory: Trajectory) -> bool:
     """ThinC's shape: code ran, a plan stands before the first block only, and no text stands between two blocks.
 
     Whitespace is no text; notices of the driver are not the model's; the answer after the last output is allowed. An
-    answer must have been found.
+    answer must have been found. A format with a measure of its own (`formats.Adheres`) is measured by that.
     """
     segments = trajectory.segments
+    own: object = formats.by_name(trajectory.format)
+    if isinstance(own, formats.Adheres):
+        return bool(trajectory.blocks) and trajectory.answer is not None and own.adheres(segments)
     code = [i for i, segment in enumerate(segments) if segment.kind is SegmentKind.CODE]
     if not code or not trajectory.blocks or trajectory.answer is None:
         return False

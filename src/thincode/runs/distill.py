@@ -21,7 +21,7 @@ from ..rollout.episode import Ask
 from ..runlog import RunFolder
 from ..settings import Kind
 from ..trajectory import Address, Trajectory
-from ..trajectory.formats import Format
+from ..trajectory.formats import Format, Hands
 from ..trajectory.store import Store
 from . import sieve
 from .recipe import DistillSettings
@@ -132,9 +132,12 @@ def teacher_script(solutions: Mapping[str, WorkedSolution], format: Format) -> S
                 solution.plan, solution.text or solution.thoughts, (), solution.answer or None
             )
             return written[-1] if written else "Only a run can tell the answer."
-        printed = [output.strip() for output in context.outputs]
+        shown = [output.strip() for output in context.outputs]
+        hands = format if isinstance(format, Hands) else None
+        printed = [hands.values(text) for text in shown] if hands else shown
         done = len(printed)
         blocks = [block(printed[:index]) for index, block in enumerate(solution.blocks[: done + 1])]
+        blocks = hands.handed(blocks, shown) if hands else blocks
         answer = printed[-1].splitlines()[-1] if done == len(solution.blocks) and printed[-1] else None
         if done >= len(solution.blocks) and answer is None:
             return "No answer was printed."

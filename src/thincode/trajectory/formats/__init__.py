@@ -9,10 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Protocol, cast, runtime_checkable
 
-from ...settings import Kind
+from ...errors import RecipeError
+from ...settings import Kind, kind
 from .. import Block, Segment, SegmentKind
+
+ROOM = "thincode.trajectory.formats"
 
 
 @dataclass(frozen=True)
@@ -165,6 +169,25 @@ class Reports(Protocol):
         """How a block ended, by its output; None where that does not say."""
 
 
+@runtime_checkable
+class Hands(Protocol):
+    """What a format has besides, whose blocks hand values on by name."""
+
+    def handed(self, blocks: Sequence[str], printed: Sequence[str]) -> list[str]:
+        """A teacher's plain blocks as this format writes them, given what the earlier ones printed."""
+
+    def values(self, printed: str) -> str:
+        """What a plain block would have printed."""
+
+
+@runtime_checkable
+class Adheres(Protocol):
+    """What a format has besides, that asks for another shape than ThinC's."""
+
+    def adheres(self, segments: Sequence[Segment]) -> bool:
+        """Whether a trajectory has that shape; nothing is rejected for it."""
+
+
 @dataclass(frozen=True)
 class Sheet:
     """What is published of the system whose trajectories a format writes. Defaults to take over, none of which is enforced."""
@@ -192,6 +215,20 @@ class Sheet:
 def build(kind: Kind) -> Format:
     """The format a recipe names."""
     return cast("Format", kind.module.build(kind.settings))
+
+
+@cache
+def by_name(name: str) -> Format | None:
+    """The format that a record names, with its default settings; None where there is no such module."""
+    try:
+        return build(kind(ROOM, name))
+    except RecipeError:
+        return None
+
+
+def language_of(name: str) -> str:
+    """What the blocks of a record in this format are written in; `python` where nothing else is known."""
+    return str(getattr(by_name(name), "language", "python"))
 
 
 def sheet(kind: Kind) -> Sheet:

@@ -45,8 +45,10 @@ class Block:
 class Lines:
     """Reads line after line and finds blocks. The one place that knows when a block is complete."""
 
-    def __init__(self, tags: Sequence[str], at: int = 0) -> None:
+    def __init__(self, tags: Sequence[str], at: int = 0, *, quiet: Sequence[str] = ()) -> None:
         self._openers = {FENCE + tag for tag in tags}
+        self._quiet = {FENCE + tag for tag in quiet}
+        self._in_quiet = False
         self._tells_apart = "" in tags
         self._in_text = False
         """Inside a text block; known only where its closer looks like an opener."""
@@ -60,6 +62,9 @@ class Lines:
         start, self._at = self._at, self._at + len(line)
         mark = line.rstrip(" \t\r\n")
         if self._tells_apart and self._open is None and self._passes(mark):
+            return None
+        if self._open is None and (self._in_quiet or mark in self._quiet):
+            self._in_quiet = not self._in_quiet or mark != FENCE
             return None
         if mark in self._openers and self._blank and not (mark == FENCE and self._open is not None):
             self._open, self._code = start, []
@@ -90,8 +95,8 @@ class Lines:
 class Scanner:
     """Watches one turn; linear in its text."""
 
-    def __init__(self, tags: Sequence[str]) -> None:
-        self._lines = Lines(tags)
+    def __init__(self, tags: Sequence[str], *, quiet: Sequence[str] = ()) -> None:
+        self._lines = Lines(tags, quiet=quiet)
         self._tail: list[str] = []  # pieces of a line that has not ended
         self._call: Call | None = None
 
@@ -130,6 +135,10 @@ class Fenced:
     """Whether a teacher writes a thought before every block, instead of one plan before the first."""
     output_tag: str = "output"
     notice_tag: str = "notice"
+    quiet: tuple[str, ...] = ()
+    """Tags of fences in which nothing opens a block: what stands there is never run."""
+    language: str = "python"
+    """What blocks are written in, as interpreter backends name it."""
 
     @property
     def markers(self) -> tuple[str, ...]:
@@ -140,7 +149,7 @@ class Fenced:
         return f"{question}\n\n{self.instruction}" if self.instruction else question
 
     def scanner(self) -> AnyScanner:
-        return Scanner(self.tags)
+        return Scanner(self.tags, quiet=self.quiet)
 
     def output(self, printed: str) -> Insertion:
         return Insertion(f"{FENCE}{self.output_tag}\n", harmless(printed), f"\n{FENCE}\n")
@@ -211,7 +220,7 @@ class Fenced:
         return "\n".join([*leads, f"\\boxed{{{answer}}}"])
 
     def _next_block(self, text: str, at: int) -> Block | None:
-        lines = Lines(self.tags, at)
+        lines = Lines(self.tags, at, quiet=self.quiet)
         for line in lines_of(text, at):
             if (block := lines.take(line)) is not None:
                 return block
