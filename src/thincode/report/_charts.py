@@ -225,9 +225,10 @@ def scatter(
     y_label: str,
     text: Text = percent,
     x_text: Text = compact,
+    joined: bool = True,
     size: tuple[float, float] = (420, 230),
 ) -> Chart:
-    """One mark a series, joined in order by a faint line."""
+    """One mark a series, joined in order by a faint line where the order means something."""
     shown = [one for one in _shown(series) if one.marks[0].y is not None]
     items = [
         item | {"place": place, "tip": f"{item['tip']} at {x_text(one.marks[0].x)}"}
@@ -239,7 +240,7 @@ def scatter(
     }
     y = _axis("y", y_label, format=_format(_ends(shown), text), grid=True, tickCount=5)
     way = {"type": "line", "strokeWidth": 1, "color": "var(--quiet)", "opacity": 0.5}
-    layers = [_layer(items, way, x=x, y=y, order={"field": "place"}), *_dots(items, x, y)]
+    layers = [_layer(items if joined else [], way, x=x, y=y, order={"field": "place"}), *_dots(items, x, y)]
     return _chart(title, layers, shown, size, "chart half")
 
 

@@ -38,7 +38,8 @@ def _use(run: Run) -> Plot | None:
     if not series:
         return None
     title = "Code use against grounding"
-    chart = scatter(title, series, x_label="lines of code, mean of a trajectory with code", y_label="grounded answers")
+    label = "lines of code, mean of a trajectory with code"
+    chart = scatter(title, series, x_label=label, y_label="grounded answers", joined=not run.arms)
     return Plot(title, chart, "Whiskers are 95% intervals of the grounded share.")
 
 

@@ -113,12 +113,14 @@ def efficiency(run: Run) -> Section | None:
     series = [Series(c.label, [Mark(x.value or 0, y.value, y.low, y.high)], style[c.key]) for c, x, y in pairs]
     title = "Accuracy against tokens"
     label = f"{lengths[names[0]]} {name_of(names[0])}, mean of a trajectory"
-    chart = scatter(title, series, x_label=label, y_label=metric)
+    chart = scatter(title, series, x_label=label, y_label=metric, joined=not run.arms)
     lead = "What an answer costs: up and to the left is better."
-    return Section("efficiency", "Efficiency", lead, [Plot(title, chart)], _ratios(pairs, metric, name_of(names[0])))
+    return Section(
+        "efficiency", "Efficiency", lead, [Plot(title, chart)], _ratios(pairs, metric, name_of(names[0]), run.what)
+    )
 
 
-def _ratios(pairs: Sequence[tuple[Checkpoint, Figure, Figure]], metric: str, length: str) -> list[Table]:
+def _ratios(pairs: Sequence[tuple[Checkpoint, Figure, Figure]], metric: str, length: str, what: str) -> list[Table]:
     """Accuracy ratio and length ratio to the first checkpoint that solves anything."""
     reference = next(((c, x.value, y.value) for c, x, y in pairs if x.value and y.value), None)
     if reference is None or len(pairs) < 2:
@@ -136,5 +138,5 @@ def _ratios(pairs: Sequence[tuple[Checkpoint, Figure, Figure]], metric: str, len
         )
         for c, x, y in pairs
     ]
-    head = ["Checkpoint", metric, f"Tokens, {length}", "Accuracy ratio", "Length ratio"]
+    head = [what.capitalize(), metric, f"Tokens, {length}", "Accuracy ratio", "Length ratio"]
     return [Table(head, rows, f"Ratios to {first.label}.")]

@@ -113,6 +113,11 @@ class Run:
     arms: Mapping[str, Sequence[Curve]] = field(default_factory=dict)
     """Of a sweep: the curves of each arm, means over its seeds; its checkpoints are the arms."""
 
+    @property
+    def what(self) -> str:
+        """What its checkpoints are to readers."""
+        return "arm" if self.arms else "checkpoint"
+
     def facts(self, *names: str) -> Iterator[str]:
         """Values in the environment, then in the recipe, whose last key is one of `names`; nearest to the top first."""
         for source in (self.environment, self.recipe):

@@ -56,7 +56,7 @@ def result(run: Run) -> Section | None:
     elif len(measured) > 1 and first.value is not None and last.value is not None:
         lead = f"{metric} went from {said(first)} ({measured[0].label}) to {said(last)} ({measured[-1].label}) on {samples}."
     text = compact if last.unit else percent
-    title = f"{metric} by {'arm' if run.arms else 'checkpoint'}"
+    title = f"{metric} by {run.what}"
     chart = intervals(title, [c.label for c in measured], series, x_label=f"{metric}, 95% interval", text=text)
     plot = Plot(title, chart)
     return Section("result", "Result", lead, [plot], gains(run))
@@ -220,7 +220,7 @@ def recovery(run: Run) -> Section | None:
     table = Table(
         ["Figure", *(c.label for c in run.checkpoints)],
         rows,
-        "Wilson intervals; undefined where no trajectory failed so.",
+        f"{'Intervals over seeds' if run.arms else 'Wilson intervals'}; undefined where no trajectory failed so.",
     )
     return Section("recovery", "Recovery", lead, plots, [table])
 

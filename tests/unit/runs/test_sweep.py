@@ -124,6 +124,8 @@ def test_a_sweep_ends_in_a_table_a_file_and_a_page(
     page = (out / "report.html").read_text(encoding="utf-8")
     assert "failing over blocks" in page
     assert "2 arms; each interval is over seeds" in page
+    assert "avg@1 by arm" in page
+    assert "Intervals over seeds" in page
 
 
 def test_a_run_that_another_process_is_at_is_left_to_it(
