@@ -44,6 +44,7 @@ ROWS = {
     "aster": Row((30, 30, 1024), "1 2\n", "5\n", "before\n" + TRACE, None, "Stopped: "),
     "cir": Row((5, 5, 300), NOTHING, "", ZERO, (200, "..."), "Timeout Error"),
     "cort": Row((30, 30, 300), "NameError: name 'y' is not defined", "5\n", "before\n" + TRACE, (400, "..."), "Stopped: "),
+    "demyagent": Row((30, 30, 2048), NOTHING, "5\n", "before\n" + TRACE, (128, "...(truncated)..."), "no stdout here"),
     "pal": Row((10, 10, 300), NOTHING, "NameError: name 'solution' is not defined", ZERO, None, "Stopped: "),
     "pot": Row((5, 5, 300), NOTHING, "NameError: name 'ans' is not defined", ZERO, None, "Stopped: "),
     "retool": Row((5, 5, 300), NOTHING, "", ZERO, (200, "..."), "Timeout Error"),

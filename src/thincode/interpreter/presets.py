@@ -118,10 +118,16 @@ class Preset:
 
 _FINAL_ANSWER = r"def final_answer(result): print('\\boxed{' + str(result) + '}')"
 
+_VERL = Preset(
+    30, shown_chars=256, cut_mark="...(truncated)...", out_of_time="no stdout here", rewrite=print_last_line,
+    memory_mib=1024,
+)  # fmt: skip
+
 PRESETS = {
     "aster": Preset(30, Keeps.ALL, echo=True, memory_mib=1024),
     "cir": Preset(5, shown_chars=400, last_line=True, out_of_time="Timeout Error"),
     "cort": Preset(30, Keeps.REPEATED_GOOD, shown_chars=800, echo=True),
+    "demyagent": replace(_VERL, memory_mib=2048),
     "pal": Preset(10, last_line=True, rewrite=print_solution),
     "pot": Preset(5, last_line=True, rewrite=print_ans),
     "retool": Preset(5, shown_chars=400, last_line=True, out_of_time="Timeout Error"),
@@ -132,10 +138,7 @@ PRESETS = {
     "torl": Preset(
         10, shown_chars=256, last_line=True, out_of_time="Timeout Error", nothing_printed="Timeout Error"
     ),  # an empty output is told as a time-out: so in its code
-    "verl": Preset(
-        30, shown_chars=256, cut_mark="...(truncated)...", out_of_time="no stdout here", rewrite=print_last_line,
-        memory_mib=1024,
-    ),
+    "verl": _VERL,
 }  # fmt: skip
 """Name → preset. `retool` is the authors' own; `verl` is its recipe in verl, on SandboxFusion."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from thincode.evaluation.scorecard import measure
 from thincode.grading import Graded
 from thincode.grading.answers import grade
 from thincode.settings import kind
+from thincode.trajectory import Segment, SegmentKind
 from unit.evaluation.build import row
 
 
@@ -137,7 +139,12 @@ def test_code_use_by_hand() -> None:
         row("d", "p | 1 -> 1"),
         row("e", "only words"),
     ]
+    cut = Segment(SegmentKind.CODE, "`3", "3")
+    rows[3] = replace(
+        rows[3], trajectory=replace(rows[3].trajectory, segments=(*rows[3].trajectory.segments, cut, cut))
+    )
     found = {name: (one.value, one.n) for name, one in measured("code_use", rows).items()}
+    assert found["calls not run"] == (2 / 5, 5)
     assert found["block pass rate"] == (pytest.approx(5 / 7), 7)
     assert found["full pass rate"] == (0.5, 4)
     assert found["full pass rate/correct"] == (0.5, 2)

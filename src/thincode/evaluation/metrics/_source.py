@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 
+from ...grading.python import tree_of
 from ...grading.values import shown
 from ...trajectory import Segment
 from . import _retelling
@@ -45,11 +46,8 @@ class Block:
 
     @cached_property
     def _tree(self) -> _Tree | None:
-        try:
-            tree = ast.parse(self.segment.content[:_SOURCE_CHARS])
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
-            return None
-        return _walk(tree)
+        tree = tree_of(self.segment.content[:_SOURCE_CHARS])
+        return None if tree is None else _walk(tree)
 
     @cached_property
     def steps(self) -> frozenset[str] | None:

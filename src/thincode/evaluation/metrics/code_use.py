@@ -9,6 +9,8 @@ r"""How code is used and whether it runs (CIR, Table 4; definitions as printed b
   share; what comes later can only confirm).
 - calls: executed blocks a trajectory, over all. Lines: of all executed blocks of a trajectory, over trajectories with code:
   physical lines, and lines that are neither blank nor only a comment.
+- calls not run: code segments that no interpreter saw, a trajectory, over all: of a tool that is not here, in JSON that can't be
+  read, beyond the budget, or cut. Calls don't count them.
 
 `error` and `limit` count as failures. n counts trajectories, for the block pass rate blocks. Lost trajectories and lost blocks
 are left out.
@@ -42,6 +44,8 @@ class Look(NamedTuple):
     lines: int
     code_lines: int
     """Of all executed blocks: physical ones; neither blank nor only a comment."""
+    idle: int
+    """Code that never ran."""
     early: int
     """Executed blocks that stand before the first box in the model's own text."""
 
@@ -54,6 +58,7 @@ def look(settings: Settings, graded: Graded) -> Look:
         tuple(s.block is not None and s.block.status is BlockStatus.OK for s in executed),
         sum(map(lines, sources)),
         sum(map(code_lines, sources)),
+        sum(s.kind is SegmentKind.CODE and s.block is None for s in graded.trajectory.segments),
         _before_the_answer(graded.trajectory.segments),
     )
 
@@ -81,6 +86,7 @@ def sum_up(settings: Settings, looks: Looks[Look]) -> list[Estimate]:
         share("code-use ratio", len(with_code), len(every), note=note),
         share("code before the answer", early, blocks_run, note="n counts blocks"),
         _mean("calls", [len(one.oks) for one in every], "blocks"),
+        _mean("calls not run", [one.idle for one in every], "blocks"),
         _mean("lines of code", [one.lines for one in with_code], "lines"),
         _mean("lines of code, non-blank non-comment", [one.code_lines for one in with_code], "lines"),
     ]

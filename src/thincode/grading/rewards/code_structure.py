@@ -11,6 +11,7 @@ from typing import TypeGuard
 
 from ...settings import settings
 from .. import Graded
+from ..python import tree_of
 
 
 @settings
@@ -32,9 +33,8 @@ def reward(settings: Settings, graded: Graded) -> float:
 
 def _shape(code: str) -> str | None:
     """The block without comments and spacing, if it is well built."""
-    try:
-        tree = ast.parse(code)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    tree = tree_of(code)
+    if tree is None:
         return None
     named = (
         ast.Assign,

@@ -1,8 +1,8 @@
 r"""DemyAgent (arXiv 2510.11701; github.com/Gen-Verse/Open-AgentRL): few calls, after a strategy.
 
 The wire format of `retool_verl`, as both are built on verl's tool loop: a fence around the code is taken off and its last line
-printed by the look of the text (interpreter preset `verl`). What differs: the prompt asks for the strategy first, then for
-calls, and for an answer in a turn without one; and the published interpreter has 2048 MB, twice the preset's.
+printed by the look of the text (interpreter preset `demyagent`: `verl` with 2048 MB). What differs: the prompt asks for the
+strategy first, then for calls, and for an answer in a turn without one.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ SHEET = Sheet(
     system="DemyAgent",
     paper="arXiv 2510.11701",
     repository="github.com/Gen-Verse/Open-AgentRL",
-    preset="verl",
+    preset="demyagent",
     calls=16,
     context_tokens=23_040,
     unknown="the cut of outputs in evaluation; verl's default is taken",
