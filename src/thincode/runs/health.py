@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..grading import Graded, Reward
+from ..rollout.episode import CALLS_SPENT, UNAVAILABLE
 from ..trajectory import Author, BlockStatus, EndReason, SegmentKind, Trajectory
 
 Pair = tuple[Graded, Reward]
@@ -19,15 +21,28 @@ def features(graded: Graded) -> dict[str, float]:
     """What resampling may look at."""
     trajectory = graded.trajectory
     blocks = trajectory.blocks
-    failed = sum(segment.block is not None and segment.block.status is not BlockStatus.OK for segment in blocks)
+    refused = _refused(trajectory)
+    asked = len(blocks) + refused
+    failed = refused + sum(s.block is not None and s.block.status is not BlockStatus.OK for s in blocks)
     written = "".join(segment.text for segment in trajectory.segments if segment.kind in _WRITTEN)
     repeats = max(written.count("\\boxed{") - 1, 0)
     return {
-        "tool_error_share": failed / len(blocks) if blocks else 0.5,
+        "tool_error_share": failed / asked if asked else 0.5,
         "answer_repeat_share": min(repeats / (len(blocks) + 1), 1.0),
         "truncated": float(trajectory.end in (EndReason.CONTEXT, EndReason.SECONDS)),
         "length": float(_written(trajectory, Author.MODEL)),
     }
+
+
+def _refused(trajectory: Trajectory) -> int:
+    """Calls that were answered without being run: of a tool that is not here, or in JSON that can't be read."""
+    return sum(
+        code.kind is SegmentKind.CODE
+        and code.block is None
+        and told.kind is SegmentKind.NOTICE
+        and told.content not in (CALLS_SPENT, UNAVAILABLE)
+        for code, told in itertools.pairwise(trajectory.segments)
+    )
 
 
 def of_step(scored: Sequence[Pair]) -> dict[str, Any]:

@@ -20,6 +20,8 @@ from thincode.rollout import Budget, prompt
 from thincode.rollout.crowd import LoopThread
 from thincode.rollout.episode import Ask, Setting, check_room, run
 from thincode.settings import kind
+from thincode.training import Rollout
+from thincode.training.rows import updates
 from thincode.trajectory import Address, Author, EndReason, SegmentKind, Trajectory
 from thincode.trajectory.formats import build
 from thincode.trajectory.tokenizer import Tokenizer
@@ -152,6 +154,25 @@ def test_what_trains_is_what_the_model_wrote_and_the_ends_of_its_turns(play: Pla
     assert made.tokens.ids.tolist() == tokens.ids.tolist()
     assert made.tokens.author.tolist() == tokens.author.tolist()
     assert made.segments == found.segments
+
+
+def test_rl_learns_from_the_models_turns_and_their_ends_alone(play: Play) -> None:
+    tokenizer = qwen_like("qwen3")
+    pair = [play(tokenizer, turns).tokens for turns in (PLAIN, THINKING)]
+    rollouts = [
+        Rollout(tokens, group=0, reward=float(right)) for right, tokens in enumerate(pair) if tokens is not None
+    ]
+    (update,) = updates(kind("thincode.training.algorithms", "grpo"), rollouts, step=0, updates_per_step=1, seed=1)
+    for row, rollout in zip(update.rows, rollouts, strict=True):
+        said = loss_mask(rollout.tokens)
+        assert np.array_equal(row.weight > 0, said)
+        assert np.array_equal(row.advantage != 0, said)
+        ends = np.isin(row.ids, tokenizer.eos_ids)
+        theirs = ends & (rollout.tokens.author != Author.MODEL)
+        assert (row.weight[ends & ~theirs] > 0).all()
+        assert not row.weight[theirs].any()
+    counts = [int((np.isin(row.ids, tokenizer.eos_ids) & (row.weight > 0)).sum()) for row in update.rows]
+    assert counts == [len(PLAIN), len(THINKING)]
 
 
 def test_a_text_record_is_put_into_the_words_of_the_student(play: Play) -> None:

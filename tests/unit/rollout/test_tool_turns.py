@@ -10,10 +10,13 @@ import pytest
 
 from thincode.engines import Context, Sampling
 from thincode.engines.scripted import ScriptedEngine
+from thincode.grading import Grade, Graded, GradeReason
 from thincode.interpreter import Interpreter
+from thincode.problems import Problem
 from thincode.rollout import Budget
 from thincode.rollout.crowd import LoopThread
 from thincode.rollout.episode import CALLS_SPENT, Ask, Setting, run
+from thincode.runs.health import features
 from thincode.settings import kind
 from thincode.trajectory import Address, BlockStatus, EndReason, SegmentKind, Trajectory
 from thincode.trajectory.formats import build
@@ -78,6 +81,8 @@ def test_a_tool_that_is_not_here_is_answered_counted_as_a_call_and_never_run(pla
     assert found.segments[5].content == CALLS_SPENT
     assert [segment.content for segment in found.blocks] == ["print(2)"]
     assert ASTER.parse(found.text)[5].kind is SegmentKind.NOTICE
+    graded = Graded(Problem("p", "?", "2"), found, Grade(True, GradeReason.EQUAL_VALUE))
+    assert features(graded)["tool_error_share"] == 1 / 2, "the refused call failed, the one beyond the budget was none"
 
 
 def test_rstar2_feeds_broken_json_back_and_reports_how_a_call_went(play: Play) -> None:

@@ -1,9 +1,9 @@
 """GRPO-RoC (rStar2-Agent, arXiv 2508.20722): more rollouts are sampled than learned from; right ones are chosen for their code.
 
 A group is halved. Right and wrong ones keep their proportion, at least `least` of each where there are so many. Of the right
-ones stay those with the lowest penalty: the share of their blocks that failed (0.5 without any block) + the share of repeated
-answers. Of the wrong ones stay the first, which is a fair draw, because samples of a problem differ by their seed alone: all
-kinds of failure stay. Then GRPO on what is left. Groups whose rewards are all equal are left out.
+ones stay those with the lowest penalty: the share of their calls that failed or could not run (0.5 without any) + the share of
+repeated answers. Of the wrong ones stay the first, which is a fair draw, because samples of a problem differ by their seed
+alone: all kinds of failure stay. Then GRPO on what is left. Groups whose rewards are all equal are left out.
 """
 
 from __future__ import annotations
