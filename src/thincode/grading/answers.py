@@ -73,7 +73,7 @@ class Grader:
     Processes start by exec when first needed. Any thread may call `grade`.
     """
 
-    def __init__(self, *, processes: int = 1, limit_s: float = 0.6, memory_mib: int = 2048) -> None:
+    def __init__(self, *, processes: int = 1, limit_s: float = 0.4, memory_mib: int = 2048) -> None:
         """Nothing starts yet. `limit_s` are CPU seconds of one grade, so a busy machine changes none."""
         self._pool = Pool(processes=processes, memory_mib=memory_mib)
         self._limit_s = limit_s
