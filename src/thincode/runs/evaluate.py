@@ -10,6 +10,7 @@ A suite has several benchmarks, each sampled by its own protocol; its average is
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -179,7 +180,9 @@ def gold_script(problems: Sequence[Problem], format: Any) -> Script:
 
     def say(context: Context) -> str:
         answer = gold[context.question_id]
-        turns = format.teacher_turns("Print the known answer.", (), [f"print({answer!r})"], answer)
+        turns = format.teacher_turns(
+            "Print the known answer.", (), [f"print({json.dumps(answer, ensure_ascii=False)})"], answer
+        )
         return str(turns[min(len(context.outputs), len(turns) - 1)])
 
     return say

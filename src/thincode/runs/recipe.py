@@ -15,7 +15,7 @@ from pydantic import Field
 
 from .._mistakes import choices
 from ..engines import Sampling
-from ..interpreter import Limits
+from ..interpreter import Limits, language_of
 from ..interpreter.presets import PRESETS, Keeps
 from ..rollout import Budget, Schedule
 from ..settings import In, Kind, NonNegativeFloat, NonNegativeInt, PositiveFloat, kind, settings
@@ -25,6 +25,7 @@ from ..training.models import ModelSettings
 from ..training.on_accelerate.loop import Head, Tracker
 from ..training.on_accelerate.rl import PolicySettings
 from ..training.on_accelerate.sft import SftSettings
+from ..trajectory.formats import build
 from .alarms import AlarmSettings
 from .rollouts import Masks
 
@@ -321,3 +322,17 @@ class Recipe:
     rl: RlSection | None = None
     evaluate: EvaluateSection | None = None
     sweep: SweepSection | None = None
+
+    def check(self) -> Iterator[tuple[str, str]]:
+        """Blocks must be in the language that the interpreter runs, and so must be what a scripted teacher writes."""
+        format, backend = build(self.format), self.interpreter.backend
+        if not format.teacher_turns("", (), ["0"], None):
+            return  # no blocks
+        written, run = getattr(format, "language", "python"), language_of(backend)
+        if written != run:
+            spoken = f"interpreter.backend={backend.name} runs {run}"
+            yield "format", f"{self.format.name} has blocks of {written}, and {spoken}; change one of the two"
+        taught = getattr(self.distill.problems.settings, "language", None) if self.distill else None
+        if self.distill and taught not in (None, written) and self.distill.teacher.name == "scripted":
+            asked = f"format={self.format.name} has blocks of {written}; write language: {written}"
+            yield "distill.problems.language", f"the teacher writes {taught}, and {asked}"

@@ -18,15 +18,20 @@ from functools import cached_property, lru_cache
 from ...grading import forms
 from ...grading.answers import numbers
 from ...grading.values import SCAN_CHARS, Shown, shown
-from ...trajectory import BlockStatus, Segment, SegmentKind
+from ...trajectory import BlockStatus, Segment, SegmentKind, Trajectory
+from ...trajectory.formats import language_of
 from ._source import Block, Key
+
+NOT_PYTHON = "not applicable: the blocks are no Python"
+"""Note of a figure that needs syntax trees, where there is none."""
 
 Marks = bytes
 """Eight bytes a mark, sorted, without repetition: quick to hand to another process, and small."""
 
 _LINES, _LINE_CHARS = 200, 400
 """How many lines of an output are read as answers, and how long one may be."""
-_TRACEBACK = re.compile(r'^(?:Traceback \(most recent call last\):|[ \t]*File ")', re.MULTILINE)
+_TRACEBACK = re.compile(r'^(?:Traceback \(most recent call last\):|[ \t]*File "|  \*\*\*   )', re.MULTILINE)
+"""Where Python, or gp, begins to say what went wrong."""
 _MATHEMATICS = re.compile(r"[\\=!±°]")
 """A line with one of these may be worth more as a whole than the numbers that stand in it."""
 _WORD = re.compile(r"[^\W\d_]+")
@@ -184,21 +189,27 @@ Reading = Sequence[Block | Output | None]
 _last: tuple[Sequence[Segment], Reading] = ((), ())
 
 
-def read(segments: Sequence[Segment]) -> Reading:
+def in_python(trajectory: Trajectory) -> bool:
+    """Whether its blocks are Python, which syntax trees are made of; as its format says."""
+    return language_of(trajectory.format) == "python"
+
+
+def read(trajectory: Trajectory) -> Reading:
     """Every block and output of a trajectory. Metrics look at the same one in turn, so the last one is kept."""
     global _last
+    segments = trajectory.segments
     kept, found = _last
     if kept is not segments:
-        found = list(_read(segments))
+        found = list(_read(segments, is_python=in_python(trajectory)))
         _last = (segments, found)
     return found
 
 
-def _read(segments: Sequence[Segment]) -> Iterator[Block | Output | None]:
+def _read(segments: Sequence[Segment], *, is_python: bool) -> Iterator[Block | Output | None]:
     block: Block | None = None
     for segment in segments:
         if segment.kind is SegmentKind.CODE:
-            block = Block(segment)
+            block = Block(segment, is_python=is_python)
             yield block
         elif segment.kind is SegmentKind.OUTPUT:
             yield Output(segment, block)
@@ -207,9 +218,9 @@ def _read(segments: Sequence[Segment]) -> Iterator[Block | Output | None]:
             yield None
 
 
-def outputs(segments: Sequence[Segment]) -> list[Output]:
+def outputs(trajectory: Trajectory) -> list[Output]:
     """The outputs alone, in order."""
-    return [one for one in read(segments) if isinstance(one, Output)]
+    return [one for one in read(trajectory) if isinstance(one, Output)]
 
 
 def _printed(segment: Segment, code: Segment | None) -> str:

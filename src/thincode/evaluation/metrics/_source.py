@@ -40,13 +40,14 @@ class _Tree:
 class Block:
     """A code segment, read when first asked for."""
 
-    def __init__(self, segment: Segment) -> None:
-        """Nothing is parsed yet."""
+    def __init__(self, segment: Segment, *, is_python: bool = True) -> None:
+        """Nothing is parsed yet, and nothing ever where it is in another language."""
         self.segment = segment
+        self._is_python = is_python
 
     @cached_property
     def _tree(self) -> _Tree | None:
-        tree = tree_of(self.segment.content[:_SOURCE_CHARS])
+        tree = tree_of(self.segment.content[:_SOURCE_CHARS]) if self._is_python else None
         return None if tree is None else _walk(tree)
 
     @cached_property

@@ -24,6 +24,7 @@ from typing import NamedTuple
 from ...grading import Graded
 from ...settings import settings
 from ...trajectory import BlockStatus, Segment, SegmentKind
+from ...trajectory.formats import COMMENTS, language_of
 from .. import Estimate
 from ..intervals import normal
 from ..samples import Looks, estimate, share
@@ -54,10 +55,11 @@ def look(settings: Settings, graded: Graded) -> Look:
     """How one trajectory uses code."""
     executed = [s for s in graded.trajectory.blocks if s.block and s.block.status is not BlockStatus.LOST]
     sources = [segment.content for segment in executed]
+    comment = COMMENTS[language_of(graded.trajectory.format)]
     return Look(
         tuple(s.block is not None and s.block.status is BlockStatus.OK for s in executed),
         sum(map(lines, sources)),
-        sum(map(code_lines, sources)),
+        sum(code_lines(source, comment) for source in sources),
         sum(s.kind is SegmentKind.CODE and s.block is None for s in graded.trajectory.segments),
         _before_the_answer(graded.trajectory.segments),
     )
@@ -110,6 +112,6 @@ def lines(source: str) -> int:
     return len(source.strip().splitlines())
 
 
-def code_lines(source: str) -> int:
+def code_lines(source: str, comment: str = "#") -> int:
     """Lines that are neither blank nor only a comment."""
-    return sum(bool(line.strip()) and not line.strip().startswith("#") for line in source.splitlines())
+    return sum(bool(line.strip()) and not line.strip().startswith(comment) for line in source.splitlines())

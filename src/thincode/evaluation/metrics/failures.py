@@ -11,8 +11,9 @@ r"""The three failures of interleaved reasoning that ThinC names (Hwang, Lee, Ka
 
 Shares are of trajectories in which a block ran; post-hoc verification is over those that also have an answer. Beside each stands
 its chance level: the answer of another problem (exact over all pairs), the constants and the blocks of another trajectory (the next
-one of another problem). A code format whose text is one plan has little room for any of them. The paper states no formulas:
-these are ours, and its three examples are in the tests. Lost trajectories are left out.
+one of another problem). The last two read Python: trajectories in another language are left out of them. A code format whose text
+is one plan has little room for any of them. The paper states no formulas: these are ours, and its three examples are in the
+tests. Lost trajectories are left out.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from .. import Estimate
 from ..intervals import normal
 from ..samples import Looks, Seen, estimate, share
 from . import _retelling
-from ._shown import Marks, Output, all_in, chances, mark_of, packed, read, unpacked, wanted
+from ._shown import NOT_PYTHON, Marks, Output, all_in, chances, in_python, mark_of, packed, read, unpacked, wanted
 from ._source import Block, Key
 
 _TEXT = (SegmentKind.PLAN, SegmentKind.THOUGHT)
@@ -63,6 +64,7 @@ class Look(NamedTuple):
     """The failures of one trajectory."""
 
     has_code: bool
+    is_python: bool
     answer: tuple[int, ...]
     early: Marks
     """Values that stood in text before a block, and no output had shown them yet."""
@@ -140,7 +142,7 @@ def look(settings: Settings, graded: Graded) -> Look:
     """The failures of one trajectory."""
     said = graded.trajectory
     reader = _Reader(settings, said.question)
-    for segment, found in zip(said.segments, read(said.segments), strict=True):
+    for segment, found in zip(said.segments, read(said), strict=True):
         if segment.kind in _TEXT:
             reader.text_segment(segment.text)
         elif isinstance(found, Block) and segment.block is not None:
@@ -150,6 +152,7 @@ def look(settings: Settings, graded: Graded) -> Look:
     answer = wanted(said.answer) if said.answer is not None and said.answer.strip() else None
     return Look(
         has_code=bool(said.blocks),
+        is_python=in_python(said),
         answer=answer.marks if answer is not None else (),
         early=_marks(reader.early),
         worked_out=_marks(reader.worked_out),
@@ -169,15 +172,17 @@ def sum_up(settings: Settings, looks: Looks[Look]) -> list[Estimate]:
     coded = [one for one in looks.seen if one.look.has_code]
     answered = [one for one in coded if one.look.answer]
     by_chance = chances([(one.row.problem, one.look.answer, [one.look.early]) for one in answered])
-    pairs = [(one.look, other.look) for one, other in _next_of_another_problem(coded)]
-    similar = [value for one in coded for value in one.look.similarities]
+    readable = [one for one in coded if one.look.is_python]
+    note = NOT_PYTHON if coded and not readable else looks.note
+    pairs = [(one.look, other.look) for one, other in _next_of_another_problem(readable)]
+    similar = [value for one in readable for value in one.look.similarities]
     swapped = [_across(one, other) for one, other in pairs if one.told and other.steps]
     return [
         share("post-hoc verification", sum(o.look.is_post_hoc for o in answered), len(answered), note=looks.note),
         estimate("post-hoc verification by chance", normal(by_chance), n=len(by_chance)),
-        share("unverified constants", sum(bool(o.look.constants) for o in coded), len(coded), note=looks.note),
+        share("unverified constants", sum(bool(o.look.constants) for o in readable), len(readable), note=note),
         share("unverified constants by chance", sum(_meet(*pair) for pair in pairs), len(pairs)),
-        share("role overlap", sum(_retells(settings, o.look) for o in coded), len(coded), note=looks.note),
+        share("role overlap", sum(_retells(settings, o.look) for o in readable), len(readable), note=note),
         estimate("role similarity", normal(similar), n=len(similar), unit="share of steps", note="n counts blocks"),
         estimate("role similarity by chance", normal(swapped), n=len(swapped), unit="share of steps"),
     ]

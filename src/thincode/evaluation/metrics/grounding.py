@@ -5,7 +5,7 @@ r"""Code-grounded answer rate (ThinC): the answer's value stands among the value
   `1 \pm \sqrt{19}`). An answer of several parts needs all of them in one output, in any order. A word must stand there as a
   word; longer and symbolic answers as a whole line, cell or right-hand side, spaces and `*` apart.
 - last output (G2): in the last output only. computed (G3): as G1, but an output whose block has the value as a literal in
-  its own source (numbers and text, by its syntax tree) does not count: `print(70)` is no computation.
+  its own source (numbers and text, by its syntax tree) does not count: `print(70)` is no computation. Of Python only.
 - weak: not grounded, but a decimal within 1e-9 of the answer is shown; not part of G1.
 - chance: the rate if each trajectory's answer were exchanged for another problem's different one; exact over all such pairs.
 
@@ -24,7 +24,7 @@ from ...settings import settings
 from .. import Estimate
 from ..intervals import normal
 from ..samples import Looks, estimate, share
-from ._shown import Marks, Output, Wanted, chances, outputs, wanted
+from ._shown import NOT_PYTHON, Marks, Output, Wanted, chances, in_python, outputs, wanted
 
 
 @settings
@@ -48,6 +48,8 @@ class Look(NamedTuple):
     in_last: bool
     computed: bool
     weak: bool
+    is_python: bool
+    """Whether the blocks are, so that their literals can be told from what they compute."""
     spans: tuple[Mapping[str, Any], ...]
 
 
@@ -55,7 +57,7 @@ def look(settings: Settings, graded: Graded) -> Look:
     """What one trajectory shows."""
     said = graded.trajectory.answer
     answer = wanted(said) if said is not None and said.strip() else None
-    found = outputs(graded.trajectory.segments)
+    found = outputs(graded.trajectory)
     hits = [index for index, output in enumerate(found) if answer is not None and output.shows(answer)]
     return Look(
         answer=answer.marks if answer is not None else (),
@@ -65,6 +67,7 @@ def look(settings: Settings, graded: Graded) -> Look:
         in_last=bool(hits) and hits[-1] == len(found) - 1,
         computed=answer is not None and any(not found[index].holds_as_literal(answer) for index in hits),
         weak=answer is not None and not hits and any(output.is_near(answer) for output in found),
+        is_python=in_python(graded.trajectory),
         spans=tuple(_spans(found, hits, answer)[: settings.spans]) if answer is not None else (),
     )
 
@@ -87,6 +90,8 @@ def sum_up(settings: Settings, looks: Looks[Look]) -> list[Estimate]:
     any_output = [(one.row.correct, one.look.grounded) for one in answered]
     correct = [hit for right, hit in any_output if right]
     wrong = [hit for right, hit in any_output if not right]
+    readable = [one.look for one in answered if one.look.is_python]
+    unread = NOT_PYTHON if answered and not readable else ""
     by_chance = chances([(one.row.problem, one.look.answer, one.look.shown) for one in answered])
     return [
         share("grounded", sum(hit for _, hit in any_output), n, note=looks.note),
@@ -99,7 +104,7 @@ def sum_up(settings: Settings, looks: Looks[Look]) -> list[Estimate]:
             note="without an answer counts as not grounded",
         ),
         share("grounded in last output", sum(one.look.in_last for one in answered), n),
-        share("grounded by computing", sum(one.look.computed for one in answered), n),
+        share("grounded by computing", sum(one.computed for one in readable), len(readable), note=unread),
         share("grounded weakly", sum(one.look.weak for one in answered), n, note="not part of `grounded`"),
         estimate("grounded by chance", normal(by_chance), n=len(by_chance), note="answers exchanged between problems"),
         estimate("values shown", normal([one.values for one in every]), n=len(every), unit="distinct values"),

@@ -9,6 +9,7 @@ import re
 from typing import TYPE_CHECKING
 
 from ...settings import Share, settings
+from ...trajectory.formats import COMMENTS, language_of
 from .. import Graded, Verdict
 from ._shingles import WORD, alike, shingles
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-_COMMENT = re.compile(r"#.*")
+_COMMENT = {language: re.compile(f"{re.escape(mark)}.*") for language, mark in COMMENTS.items()}
 
 
 @settings
@@ -31,8 +32,9 @@ class Settings:
 def judge(settings: Settings, graded: Graded) -> Verdict:
     """Keep if at least `n` blocks differ, each from all before it."""
     different: list[NDArray[np.uint64]] = []
+    comment = _COMMENT[language_of(graded.trajectory.format)]
     for segment in graded.trajectory.blocks:
-        grams = shingles(WORD.findall(_COMMENT.sub("", segment.content)), n=3)
+        grams = shingles(WORD.findall(comment.sub("", segment.content)), n=3)
         if not any(_same(grams, other, settings.alike) for other in different):
             different.append(grams)
     enough = len(different) >= settings.n

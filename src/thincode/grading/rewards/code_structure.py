@@ -1,7 +1,8 @@
 """A small reward for code that is more than a calculator: what critics of outcome rewards ask for. Off everywhere.
 
 The share of a trajectory's blocks that have all of: they parse; they name a result (an assignment, function or class); they
-show something computed (a print, or a last expression, that is no bare literal); they repeat no earlier block.
+show something computed (a print, or a last expression, that is no bare literal); they repeat no earlier block. Python only: a
+block in another language rarely parses, and earns nothing.
 """
 
 from __future__ import annotations

@@ -9,6 +9,7 @@ from ._cuts import Step as Step
 from ._family import SPLITS as SPLITS
 from ._family import Family as Family
 from ._family import Flaw as Flaw
+from ._family import Language as Language
 from ._family import Params as Params
 from ._family import Split as Split
 from ._family import families as families

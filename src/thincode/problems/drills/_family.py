@@ -36,6 +36,13 @@ class Split(StrEnum):
     HELDOUT = "heldout"
 
 
+class Language(StrEnum):
+    """What worked solutions are written in."""
+
+    PYTHON = "python"
+    GP = "gp"
+
+
 SPLITS = {Split.TRAIN: 70, Split.RL: 15, Split.HELDOUT: 15}
 """Percent of a family's parameters in each split."""
 
@@ -68,6 +75,8 @@ class Family:
     text: Callable[..., Sequence[str]] | None = None
     """`text(*params, flawed=…)`: the steps worked in words and figures, for formats without code; the last number is the
     answer. None takes the sentences of `steps`."""
+    gp: Callable[..., Sequence[Step]] | None = None
+    """`steps` in PARI/GP, with as many blocks that show the same; None: the family is not taught in it."""
     symmetric: int = 0
     """So many leading parameters may change places without changing the problem."""
     fields: Callable[[Params], Mapping[str, object]] | None = None
@@ -87,10 +96,17 @@ class Family:
         """Whether a program with the flaw prints something else than the gold answer."""
         return self.flaw is not None and self.flaw.answer(*params) != self.gold(*params)
 
-    def solution(self, params: Params, *, flawed: bool = False, cut: Cut = Cut.STEPS) -> WorkedSolution:
-        """The taught program, with the family's flaw if asked and if it knows one."""
+    def speaks(self, language: Language) -> bool:
+        """Whether it is taught in this language."""
+        return language is Language.PYTHON or self.gp is not None
+
+    def solution(
+        self, params: Params, *, flawed: bool = False, cut: Cut = Cut.STEPS, language: Language = Language.PYTHON
+    ) -> WorkedSolution:
+        """The taught program, with the family's flaw if asked and if it knows one; only Python is cut otherwise."""
         flaw = self.flaw if flawed else None
-        steps = recut(self.steps(*params, flawed=flaw is not None), cut)
+        written = self.gp if language is Language.GP and self.gp is not None else self.steps
+        steps = recut(written(*params, flawed=flaw is not None), cut)
         return WorkedSolution(
             plan=self.plan,
             blocks=tuple(_block(source) for _, source in steps),

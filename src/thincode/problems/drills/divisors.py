@@ -43,6 +43,15 @@ def _steps(n: int, k: int, *, flawed: bool) -> list[Step]:
     ]
 
 
+def _gp(n: int, k: int, *, flawed: bool) -> list[Step]:
+    blocks = (
+        lines(f"d = divisors({n});", "#d"),
+        lines(f"e = [x | x <- d, x {'>' if flawed else '>='} {k}];", "#e"),
+        "vecsum(e)",
+    )
+    return [(thought, block) for (thought, _), block in zip(_steps(n, k, flawed=flawed), blocks, strict=True)]
+
+
 def _text(n: int, k: int, *, flawed: bool) -> list[str]:
     divisors = [d for d in range(1, n + 1) if n % d == 0]
     kept = [d for d in divisors if d > k or (d == k and not flawed)]
@@ -63,6 +72,7 @@ FAMILY = Family(
     gold=_gold,
     plan="List the divisors, keep the large, then add.",
     steps=_steps,
+    gp=_gp,
     text=_text,
     flaw=Flaw("strict_bound", _flawed),
 )

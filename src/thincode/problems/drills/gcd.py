@@ -30,6 +30,11 @@ def _steps(a: int, b: int, *, flawed: bool) -> list[Step]:
     ]
 
 
+def _gp(a: int, b: int, *, flawed: bool) -> list[Step]:
+    blocks = (f"g = gcd({a},{b})", lines("d = divisors(g);", "#d"), "vecsum(d)")
+    return [(thought, block) for (thought, _), block in zip(_steps(a, b, flawed=flawed), blocks, strict=True)]
+
+
 def _text(a: int, b: int, *, flawed: bool) -> list[str]:
     divisors = [d for d in range(1, min(a, b) + 1) if a % d == 0 and b % d == 0]
     return [euclid(a, b), f"Divisors {' '.join(map(str, divisors))}", total(divisors)]
@@ -50,5 +55,6 @@ FAMILY = Family(
     gold=_gold,
     plan="Find the gcd, list its divisors, then add.",
     steps=_steps,
+    gp=_gp,
     text=_text,
 )

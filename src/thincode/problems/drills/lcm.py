@@ -42,6 +42,11 @@ def _steps(a: int, b: int, k: int, *, flawed: bool) -> list[Step]:
     ]
 
 
+def _gp(a: int, b: int, k: int, *, flawed: bool) -> list[Step]:
+    blocks = (f"m = {'max' if flawed else 'lcm'}({a},{b})", f"n = {k}\\m+1", "n*m")
+    return [(thought, block) for (thought, _), block in zip(_steps(a, b, k, flawed=flawed), blocks, strict=True)]
+
+
 def _text(a: int, b: int, k: int, *, flawed: bool) -> list[str]:
     g = gcd(a, b)
     m = max(a, b) if flawed else a * b // g
@@ -65,6 +70,7 @@ FAMILY = Family(
     gold=_gold,
     plan="Find the lcm, then the next multiple.",
     steps=_steps,
+    gp=_gp,
     text=_text,
     flaw=Flaw("larger_for_lcm", _flawed),
 )

@@ -53,6 +53,12 @@ def _steps(a: int, b: int, *, flawed: bool) -> list[Step]:
     ]
 
 
+def _gp(a: int, b: int, *, flawed: bool) -> list[Step]:
+    last = b - 1 if flawed else b
+    blocks = (f"m = #[{a}..{last}]", f"p = #primes([{a},{last}])", "m-p")
+    return [(thought, block) for (thought, _), block in zip(_steps(a, b, flawed=flawed), blocks, strict=True)]
+
+
 def _text(a: int, b: int, *, flawed: bool) -> list[str]:
     up_to = _primes_up_to()
     last = b - 1 if flawed else b
@@ -79,6 +85,7 @@ FAMILY = Family(
     gold=_gold,
     plan="Count all, find the primes, then subtract.",
     steps=_steps,
+    gp=_gp,
     text=_text,
     flaw=Flaw("end_left_out", _flawed),
 )

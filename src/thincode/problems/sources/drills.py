@@ -21,7 +21,7 @@ from pydantic import Field
 from ...errors import DataError, RecipeError
 from ...settings import settings
 from .. import Problem, WorkedSolution
-from ..drills import Cut, Family, Params, Split, families, split_of
+from ..drills import Cut, Family, Language, Params, Split, families, split_of
 from ..drills import family as family_named
 
 MISSES = 3000
@@ -55,12 +55,19 @@ class Settings:
     wordings: Wordings = Wordings.SEEN
     fallible: Share = 0.0
     """Share of the worked solutions of families with a flaw that carry it."""
+    language: Language = Language.PYTHON
+    """What the worked solutions are written in; `gp` leaves out families that are not taught in it."""
     cut: Cut = Cut.STEPS
     """How the worked solutions are cut into blocks."""
     thoughts: Share = 1.0
     """Share of the worked solutions with a sentence before each block, for formats that interleave; the others have a plan."""
     flaw_shows: Share | None = None
     """Share of the problems of families with a flaw in which a flawed program is wrong; null leaves it to chance."""
+
+    def check(self) -> Iterator[tuple[str, str]]:
+        """Only Python is cut anew."""
+        if self.language is not Language.PYTHON and self.cut is not Cut.STEPS:
+            yield "cut", f"{self.cut} cuts Python; with language: {self.language} write cut: {Cut.STEPS}"
 
 
 def load(settings: Settings) -> Sequence[Problem]:
@@ -99,17 +106,21 @@ def worked_solution(settings: Settings, problem: Problem, *, seed: int) -> Worke
     if not known:
         raise DataError(f"problem {problem.id!r} is no drill of this version; load it again with source: drills")
     flawed = Random(f"flaw {seed} {problem.id}").random() < settings.fallible
-    solution = family.solution(params, flawed=flawed, cut=settings.cut)
+    solution = family.solution(params, flawed=flawed, cut=settings.cut, language=settings.language)
     thinks = Random(f"thoughts {seed} {problem.id}").random() < settings.thoughts
     return solution if thinks else replace(solution, thoughts=())
 
 
 def _chosen(settings: Settings) -> tuple[str, ...]:
+    able = [name for name, family in families().items() if family.speaks(settings.language)]
     for name in settings.families:
-        family_named(name)
+        if not family_named(name).speaks(settings.language):
+            raise RecipeError(
+                f"families: {name} is not taught in {settings.language}; those that are: {', '.join(able)}"
+            )
     if len(set(settings.families)) < len(settings.families):
         raise RecipeError(f"families: a name stands twice in {', '.join(settings.families)}; write each once")
-    return settings.families or tuple(families())
+    return settings.families or tuple(able)
 
 
 def _draw(settings: Settings, name: str, count: int) -> Iterator[Problem]:

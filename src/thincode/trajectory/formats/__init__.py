@@ -17,6 +17,8 @@ from ...settings import Kind, kind
 from .. import Block, Segment, SegmentKind
 
 ROOM = "thincode.trajectory.formats"
+COMMENTS = {"python": "#", "gp": r"\\"}
+"""Language → what begins a comment in it."""
 
 
 @dataclass(frozen=True)
