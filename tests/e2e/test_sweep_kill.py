@@ -51,6 +51,7 @@ def test_a_sweep_killed_twice_ends_as_if_nothing_had_happened(tmp_path: Path) ->
         assert ended.hit
         assert not ended.left_over
         assert not (killed / arm / "seed-1" / "done.json").exists()
+        assert (killed / "table.md").exists() == (arm == "cut"), "what is finished is in a table, whatever comes after"
     last = run(*words, "--out", str(killed), "--resume")
     assert last.returncode == 0, last.stderr
     assert (killed / "table.md").read_bytes() == (whole / "table.md").read_bytes()

@@ -55,35 +55,47 @@ class Run:
         return (self.folder / "done.json").exists()
 
 
-def runs_of(
-    section: SweepSection, *, out: Path, load: Load, only: Sequence[str] = (), seeds: Sequence[int] = ()
-) -> list[Run]:
+def runs_of(section: SweepSection, *, out: Path, load: Load) -> list[Run]:
     """Every run of a sweep, in order: all arms at the first seed, then at the next.
 
     Args:
         section: arms and seeds.
         out: the sweep's folder.
         load: gives the recipe with an arm's settings.
-        only: names of arms; those that they start from come too. None: all.
-        seeds: some of them; none: all.
 
     Raises:
-        RecipeError: an arm's settings are wrong, or no arm has such a name.
+        RecipeError: an arm's settings are wrong.
     """
-    unknown = [name for name in only if name not in section.arms]
-    if unknown:
-        raise RecipeError(f"--arms: no arm {', '.join(unknown)}; known: {', '.join(section.arms)}")
-    wanted = {*only} or {*section.arms}
-    wanted |= {arm.start for name, arm in section.arms.items() if name in wanted and arm.start}
-    known = dict.fromkeys(seed for name in section.arms for seed in section.arms[name].seeds or section.seeds)
-    if not {*seeds} <= {*known}:
-        raise RecipeError(f"--seeds: the recipe has {', '.join(map(str, known))}; add others to sweep.seeds")
+    seeds = dict.fromkeys(seed for arm in section.arms.values() for seed in arm.seeds or section.seeds)
     return [
         _run_of(section, name, seed, out=out, load=load)
-        for seed in seeds or known
+        for seed in seeds
         for name, arm in section.arms.items()
-        if name in wanted and seed in (arm.seeds or section.seeds)
+        if seed in (arm.seeds or section.seeds)
     ]
+
+
+def choose(section: SweepSection, runs: Sequence[Run], *, arms: Sequence[str], seeds: Sequence[int]) -> list[Run]:
+    """Some of the runs.
+
+    Args:
+        section: which arm starts from which.
+        runs: all of them.
+        arms: names; those that they start from come too. None: all.
+        seeds: none: all.
+
+    Raises:
+        RecipeError: there is no such arm or seed.
+    """
+    unknown = [name for name in arms if name not in section.arms]
+    if unknown:
+        raise RecipeError(f"--arms: no arm {', '.join(unknown)}; known: {', '.join(section.arms)}")
+    known = dict.fromkeys(one.seed for one in runs)
+    if not {*seeds} <= {*known}:
+        raise RecipeError(f"--seeds: the recipe has {', '.join(map(str, known))}; add others to sweep.seeds")
+    wanted = {*arms} or {*section.arms}
+    wanted |= {arm.start for name, arm in section.arms.items() if name in wanted and arm.start}
+    return [one for one in runs if one.arm in wanted and one.seed in (seeds or known)]
 
 
 def _run_of(section: SweepSection, name: str, seed: int, *, out: Path, load: Load) -> Run:
@@ -103,8 +115,17 @@ def _starting(start: Path | None) -> list[str]:
     return ["distill=null", "sft=null"] if start is not None else []
 
 
-def run(section: SweepSection, runs: Sequence[Run], *, out: Path, console: Console) -> list[Scorecard]:
-    """Do what is not done, then write `OUT/sweep.json` and `OUT/table.md` of all that is.
+def run(
+    section: SweepSection, runs: Sequence[Run], *, every: Sequence[Run], out: Path, console: Console
+) -> list[Scorecard]:
+    """Do what is not done of `runs`; after each `OUT/sweep.json` and `OUT/table.md` are written anew.
+
+    Args:
+        section: arms and what they are compared with.
+        runs: to do, in this order.
+        every: all runs of the sweep; those that are finished are in the table, whoever did them.
+        out: the sweep's folder.
+        console: progress and notices.
 
     Returns:
         A scorecard over seeds for each arm that has a finished run.
@@ -116,12 +137,13 @@ def run(section: SweepSection, runs: Sequence[Run], *, out: Path, console: Conso
         try:
             with Workshop(one.resolved.value) as shop:
                 _run(Pipeline(one.resolved, out=one.folder, shop=shop, console=console), one)
+            summarize(section, every, out=out)
         except RunInUseError:
             console.say(f"{one.folder}: another process is at it; left to that one")
     missing = [one for one in runs if not one.is_done]
     if missing:
         console.say(f"{len(missing)} of {len(runs)} runs are not finished; the table leaves them out")
-    return summarize(section, runs, out=out)
+    return summarize(section, every, out=out)
 
 
 def _run(work: Pipeline, one: Run) -> None:

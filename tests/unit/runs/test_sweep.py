@@ -9,10 +9,9 @@ from pathlib import Path
 import pytest
 
 from thincode.cli import main
-from thincode.errors import RecipeError
 from thincode.runlog import RunFolder
 from thincode.runs.recipe import Recipe
-from thincode.runs.sweep import Run, runs_of
+from thincode.runs.sweep import Run, choose, runs_of
 from thincode.settings import load, recipes
 from thincode.trajectory import SegmentKind
 from thincode.trajectory.store import read as read_records
@@ -45,10 +44,11 @@ def gold(tmp_path: Path) -> Path:
     return path
 
 
-def runs(recipe: str | Path, out: Path, *, arms: Sequence[str] = (), seeds: Sequence[int] = ()) -> list[Run]:
-    section = load(Recipe, recipe).value.sweep
+def runs(recipe: str | Path, out: Path, *words: str, arms: Sequence[str] = (), seeds: Sequence[int] = ()) -> list[Run]:
+    section = load(Recipe, recipe, words).value.sweep
     assert section is not None
-    return runs_of(section, out=out, load=lambda more: load(Recipe, recipe, more), only=arms, seeds=seeds)
+    every = runs_of(section, out=out, load=lambda more: load(Recipe, recipe, [*words, *more]))
+    return choose(section, every, arms=arms, seeds=seeds)
 
 
 SWEEPS = [name for name in recipes() if load(Recipe, name).value.sweep is not None]
@@ -157,23 +157,19 @@ def test_arms_that_asked_other_problems_are_not_compared(gold: Path, tmp_path: P
 
 
 def test_an_arm_that_starts_from_a_model_without_rl_is_evaluated_only(tmp_path: Path) -> None:
-    found = runs_of_words(
-        "tiny/formats", tmp_path, "sweep.arms.again={start: thinc, set: [rl=null, interpreter.preset=cir]}"
-    )
+    again = "sweep.arms.again={start: thinc, set: [rl=null, interpreter.preset=cir]}"
+    found = runs("tiny/formats", tmp_path, again, arms=["again"], seeds=[1])
     last = found[-1].resolved.value
     assert (last.distill, last.sft, last.rl) == (None, None, None)
     assert found[-1].start == tmp_path / "thinc" / "seed-1" / "sft" / "model"
 
 
-def runs_of_words(recipe: str, out: Path, *words: str) -> list[Run]:
-    section = load(Recipe, recipe, words).value.sweep
-    assert section is not None
-    return runs_of(section, out=out, load=lambda more: load(Recipe, recipe, [*words, *more]), only=["again"], seeds=[1])
-
-
-def test_an_unknown_arm_raises_before_the_recipe_is_read_again(tmp_path: Path) -> None:
-    with pytest.raises(RecipeError, match="no arm nobody"):
-        runs("tiny/formats", tmp_path, arms=["nobody"])
+def test_the_table_has_what_other_commands_finished_too(gold: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    words = ["sweep", str(gold), "--out", str(out), "--quiet", "--resume", "--seeds", "1"]
+    for arm in ("failing", "blocks"):
+        assert main([*words, "--arms", arm]) == 0
+    assert "| failing | blocks | 1 | -100.0 points" in (out / "table.md").read_text()
 
 
 def test_a_format_without_code_is_taught_the_steps_in_words(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ def run(words: argparse.Namespace) -> int:
     """Print the table and where the page lies."""
     from ...errors import RecipeError
     from ...runs.recipe import Recipe
-    from ...runs.sweep import runs_of
+    from ...runs.sweep import choose, runs_of
     from ...settings import load as load_recipe
 
     section = load(words).value.sweep
@@ -30,13 +30,12 @@ def run(words: argparse.Namespace) -> int:
             f"{words.recipe} has no section sweep, so there are no arms to run; thincode run runs it once"
         )
     out = words.out or Path("runs", "sweep") if words.plan else claim(words)
-    runs = runs_of(
+    every = runs_of(
         section,
         out=out.absolute(),
         load=lambda more: load_recipe(Recipe, words.recipe, [*words.overrides, *more]),
-        only=[name for name in words.arms.split(",") if name],
-        seeds=_numbers(words.seeds),
     )
+    runs = choose(section, every, arms=[name for name in words.arms.split(",") if name], seeds=_numbers(words.seeds))
     if words.plan:
         plan = {f"{one.arm}/seed-{one.seed}": list(section.arms[one.arm].set) for one in runs}
         for name, changed in plan.items():
@@ -47,7 +46,7 @@ def run(words: argparse.Namespace) -> int:
     from ...runs import sweep
 
     out.mkdir(parents=True, exist_ok=True)
-    sweep.run(section, runs, out=out.absolute(), console=console(words))
+    sweep.run(section, runs, every=every, out=out.absolute(), console=console(words))
     page = report.build(out, limit_bytes=4_000_000)
     print((out / "table.md").read_text(encoding="utf-8") if not words.json else json.dumps({"out": str(out)}))
     print_line(words, f"report: {page}")
