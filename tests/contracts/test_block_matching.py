@@ -145,7 +145,7 @@ def test_a_cut_inside_a_block_never_runs_it(format: Format) -> None:
 @every_fence
 def test_an_indented_fence_is_program_and_a_bare_one_closes(format: Format) -> None:
     code = 's = """\n  ```\n\t```\n"""'
-    call = scan(format, f"```python\n{code}\n```\n")
+    call = scan(format, Marks.of(format).block(code))
     assert call is not None
     assert call.code == code
 

@@ -145,6 +145,22 @@ def test_branches_share_what_ran(bench: Bench) -> None:
     assert bench.loop.run_until_complete(run("cir")) == [NOTHING] * 2
 
 
+@pytest.mark.parametrize(
+    ("format", "preset", "found"),
+    [
+        ("cir", "published", "cir"),
+        ("thinc", "published", None),
+        ("cir", "none", None),
+        ("cir", "verl", "verl"),
+        ("cot", "verl", "verl"),
+    ],
+)
+def test_a_recipe_takes_the_preset_of_its_formats_system(format: str, preset: str, found: str | None) -> None:
+    recipe = parse(Recipe, {"format": format, "interpreter": {"preset": preset}})
+    assert recipe.interpreter.preset_of(recipe.format) == found
+    assert parse(Recipe, {"format": "pal"}).interpreter.preset == "published"
+
+
 def test_a_recipe_names_a_preset_and_hears_of_a_wrong_name() -> None:
     assert parse(Recipe, {"format": "tir", "interpreter": {"preset": "cir"}}).interpreter.preset == "cir"
     with pytest.raises(RecipeError, match=r"interpreter\.preset: no preset 'rstar'; did you mean 'rstar2'"):

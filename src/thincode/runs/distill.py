@@ -119,19 +119,22 @@ def _solutions(settings: DistillSettings, problems: Mapping[str, Problem], shop:
 def teacher_script(solutions: Mapping[str, WorkedSolution], format: Format) -> Script:
     """A script that writes each problem's worked solution in `format`, block by block, from what was really printed.
 
-    In a format without code it works the same steps in words, to the answer that the program would print.
+    In a format without code it works the same steps in words, to the answer that the program would print. Where there is one
+    program and no more, all blocks are that program; one that needs to see an output first can't be written then.
     """
-    has_code = bool(format.teacher_turns("", (), ["pass"], None))
+    turns_of_two = len(format.teacher_turns("", (), ["pass", "pass"], None))
 
     def say(context: Context) -> str:
         solution = solutions.get(context.question_id)
         if solution is None:
             return "I know no program for this."
-        if not has_code:
+        if not turns_of_two:
             written = format.teacher_turns(
                 solution.plan, solution.text or solution.thoughts, (), solution.answer or None
             )
             return written[-1] if written else "Only a run can tell the answer."
+        if turns_of_two == 1:
+            return _one_program(solution, format)
         shown = [output.strip() for output in context.outputs]
         hands = format if isinstance(format, Hands) else None
         printed = [hands.values(text) for text in shown] if hands else shown
@@ -145,3 +148,11 @@ def teacher_script(solutions: Mapping[str, WorkedSolution], format: Format) -> S
         return turns[min(done, len(turns) - 1)]
 
     return say
+
+
+def _one_program(solution: WorkedSolution, format: Format) -> str:
+    try:
+        blocks = [block(()) for block in solution.blocks]
+    except IndexError:
+        return "Only a run can tell what comes next."
+    return format.teacher_turns(solution.plan, solution.thoughts, blocks, None)[0]

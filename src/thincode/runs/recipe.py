@@ -25,7 +25,7 @@ from ..training.models import ModelSettings
 from ..training.on_accelerate.loop import Head, Tracker
 from ..training.on_accelerate.rl import PolicySettings
 from ..training.on_accelerate.sft import SftSettings
-from ..trajectory.formats import build
+from ..trajectory.formats import build, sheet
 from .alarms import AlarmSettings
 from .rollouts import Masks
 
@@ -41,6 +41,8 @@ BenchmarkKind = Annotated[Kind, In("thincode.evaluation.benchmarks")]
 SuiteKind = Annotated[Kind, In("thincode.evaluation.suites")]
 MetricKind = Annotated[Kind, In("thincode.evaluation.metrics")]
 Count = Annotated[int, Field(ge=1)]
+PUBLISHED, NO_PRESET = "published", "none"
+"""What may stand for a preset besides the name of one."""
 
 
 def _kind(room: str, name: str) -> Kind:
@@ -72,8 +74,9 @@ class InterpreterSettings:
 
     backend: Backend = _kind("thincode.interpreter.backends", "python")
     limits: Limits = field(default_factory=Limits)
-    preset: str | None = None
-    """Behave as the interpreter of that system (cir, aster, retool, verl, …), whose time and output limits then hold."""
+    preset: str = PUBLISHED
+    """Behave as the interpreter of that system (cir, aster, retool, verl, …), whose time and output limits then hold.
+    `published`: of the one whose format it is, where that has one; `none`: as the limits say."""
     keeps: Keeps | None = None
     """What a block finds of earlier ones: `all`, `nothing`, …; None: as the preset has it, else all."""
     last_line: bool | None = None
@@ -81,8 +84,13 @@ class InterpreterSettings:
 
     def check(self) -> Iterator[tuple[str, str]]:
         """The preset must be there."""
-        if self.preset is not None and self.preset not in PRESETS:
-            yield "preset", f"no preset {self.preset!r}; {choices(self.preset, sorted(PRESETS))}"
+        if self.preset not in (PUBLISHED, NO_PRESET, *PRESETS):
+            known = [PUBLISHED, NO_PRESET, *sorted(PRESETS)]
+            yield "preset", f"no preset {self.preset!r}; {choices(self.preset, known)}"
+
+    def preset_of(self, format: Kind) -> str | None:
+        """The preset for trajectories in that format; None: as the limits say."""
+        return {PUBLISHED: sheet(format).preset, NO_PRESET: None}.get(self.preset, self.preset)
 
 
 @settings

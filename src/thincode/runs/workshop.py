@@ -60,7 +60,7 @@ class Workshop:
         self.interpreter: Interpreter = open_interpreter(
             backend,
             limits=limits,
-            preset=recipe.interpreter.preset,
+            preset=recipe.interpreter.preset_of(recipe.format),
             keeps=recipe.interpreter.keeps,
             last_line=recipe.interpreter.last_line,
         )

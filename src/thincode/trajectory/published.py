@@ -18,7 +18,7 @@ from typing import Any
 from .. import _jsonl
 from ..errors import DataError
 from . import Address, Block, BlockStatus, EndReason, Segment, SegmentKind, Trajectory
-from .formats import Converses, Format, Reports
+from .formats import Concludes, Converses, Format, Reports
 from .formats._json_calls import written
 
 STAGE = "published"
@@ -221,6 +221,8 @@ def _kind_of(piece: Mapping[str, Any], place: str) -> SegmentKind | None:
 def _end(segments: Sequence[Segment], format: Format) -> EndReason:
     """Text last: finished. An output, or a whole block that was not run: no calls were left. Half a block: no tokens."""
     if not segments or segments[-1].kind is SegmentKind.ANSWER:
+        return EndReason.FINISHED
+    if isinstance(format, Concludes) and format.concluded(segments):
         return EndReason.FINISHED
     scanner = format.scanner()
     half = segments[-1].kind is SegmentKind.CODE and not (scanner.feed(segments[-1].text) or scanner.finish())
