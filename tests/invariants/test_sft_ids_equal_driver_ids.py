@@ -23,8 +23,14 @@ from thincode.trajectory.tokenizer import Tokenizer
 from thincode.trajectory.tokens import encode, loss_mask
 
 
-@pytest.mark.parametrize("name", ["thinc", "tir", "aster"])
-@pytest.mark.parametrize("instruction", ["", "Plan first, then think in code."])
+TOLD = "Plan first, then think in code."
+
+
+@pytest.mark.parametrize(
+    ("name", "instruction"),
+    [(name, told) for name in ("thinc", "tir", "aster") for told in ("", TOLD)]
+    + [("tool_star", ""), ("simpletir", TOLD)],
+)
 def test_a_teachers_trajectory_has_the_same_ids_both_ways(name: str, instruction: str) -> None:
     format = build(kind("thincode.trajectory.formats", name, instruction=instruction))
     source = drills.Settings(count=33, seed=5)

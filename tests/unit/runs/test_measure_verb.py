@@ -182,7 +182,7 @@ BY_HAND = {
 
 @pytest.mark.parametrize("name", DISAGREE)
 def test_correctness_is_what_the_file_says_but_for_what_is_explained(
-    name: str, data_dir: Path, capsys: pytest.CaptureFixture[str]
+    name: str, data_dir: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     format = name.split("_")[1]
     found = json.loads(
@@ -190,6 +190,9 @@ def test_correctness_is_what_the_file_says_but_for_what_is_explained(
     )
     assert found["claimed"] == 150
     assert set(found["disagree"]) == set(DISAGREE[name])
+    ours = transcripts(tmp_path / "ours.jsonl")
+    small = json.loads(printed(capsys, "measure", str(ours), "--format", "tora", "--quiet", "--json"))
+    assert {one["name"] for one in found["estimates"]} >= {one["name"] for one in small["estimates"]}
 
 
 def test_blocks_and_statuses_are_those_of_a_hand_count(data_dir: Path) -> None:

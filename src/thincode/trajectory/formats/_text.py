@@ -56,10 +56,25 @@ class Thinking(Text):
         return [Segment(kind, text, text.strip()) for kind, text in pieces if text]
 
     def answer(self, segments: Sequence[Segment]) -> str | None:
-        kinds = (SegmentKind.ANSWER,) if self.strict else (SegmentKind.THOUGHT, SegmentKind.ANSWER)
-        return last_boxed_of(segment.text for segment in segments if segment.kind in kinds)
+        texts = behind(segments, self.thought_end) if self.strict else None
+        if texts is None:
+            kinds = (SegmentKind.ANSWER,) if self.strict else (SegmentKind.THOUGHT, SegmentKind.ANSWER)
+            texts = [segment.text for segment in segments if segment.kind in kinds]
+        return last_boxed_of(texts)
 
     def closing(self, leads: Sequence[str], answer: str) -> str:
         before, behind = self.around_end
         thought = self.thought_opening + "\n".join(leads) + f"{before}{self.thought_end}{behind}"
         return f"{thought}\\boxed{{{answer}}}"
+
+
+def behind(segments: Sequence[Segment], end: str) -> list[str] | None:
+    """What the model wrote behind the last `end` of a thought, its own or the driver's; None where no thought has ended."""
+    told = (SegmentKind.CODE, SegmentKind.OUTPUT)
+    ends = [at for at, segment in enumerate(segments) if segment.kind not in told and end in segment.text]
+    if not ends:
+        return None
+    last = segments[ends[-1]]
+    rest = [] if last.kind is SegmentKind.NOTICE else [last.text.rpartition(end)[2]]
+    told += (SegmentKind.NOTICE,)
+    return rest + [segment.text for segment in segments[ends[-1] + 1 :] if segment.kind not in told]

@@ -18,7 +18,7 @@ from .. import Segment, SegmentKind
 from . import Call, Insertion, Sheet
 from ._boxed import last_boxed_of
 from ._fenced import Fenced, prose
-from ._text import THINK_END, TIME_IS_UP
+from ._text import THINK_END, TIME_IS_UP, behind
 
 INSTRUCTION = (
     "Reason step by step, and let Python do the calculations: write ```python blocks while thinking, each fence alone on its "
@@ -60,16 +60,7 @@ class _Cort(Fenced):
         return found + prose(SegmentKind.THOUGHT, text[:end]) + prose(SegmentKind.ANSWER, text[end:])
 
     def answer(self, segments: Sequence[Segment]) -> str | None:
-        ends = [at for at, segment in enumerate(segments) if self._ends_thought(segment)]
-        if not ends:
-            return None
-        at = ends[-1]
-        texts = [segments[at].text.rpartition(THINK_END)[2]] if segments[at].kind is not SegmentKind.NOTICE else []
-        said = (SegmentKind.PLAN, SegmentKind.THOUGHT, SegmentKind.ANSWER)
-        return last_boxed_of([*texts, *(segment.text for segment in segments[at + 1 :] if segment.kind in said)])
-
-    def _ends_thought(self, segment: Segment) -> bool:
-        return segment.kind not in (SegmentKind.CODE, SegmentKind.OUTPUT) and THINK_END in segment.text
+        return last_boxed_of(behind(segments, THINK_END) or ())
 
     def closing(self, leads: Sequence[str], answer: str) -> str:
         return "\n".join([*leads, f"{THINK_END}\n\n\\boxed{{{answer}}}"])
