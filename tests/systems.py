@@ -13,6 +13,7 @@ from pathlib import Path
 
 from thincode.engines import Context, Sampling
 from thincode.engines.scripted import Script, ScriptedEngine
+from thincode.errors import MissingExtraError
 from thincode.evaluation import Scorecard
 from thincode.interpreter import Interpreter, open_interpreter
 from thincode.problems.sources import drills
@@ -45,8 +46,8 @@ class Row:
     """Its format."""
     sheet: Sheet
     backend: str
-    ran: Trajectory
-    """The episode: a scripted model, real blocks."""
+    ran: Trajectory | None
+    """The episode: a scripted model, real blocks; None where this machine lacks the language they are in."""
     taught: Trajectory | None
     """A drill, by the scripted teacher; None where its blocks are in another language."""
     golden: Trajectory
@@ -66,30 +67,39 @@ def walk() -> tuple[Row, ...]:
 
 
 async def _walk() -> list[Row]:
-    opened: dict[tuple[str, str | None], Interpreter] = {}
+    opened: dict[tuple[str, str | None], Interpreter | None] = {}
     rows = []
     for name in kinds(ROOM):
         chosen = kind(ROOM, name, instruction="")
         found, backend = sheet(chosen), getattr(build(chosen), "language", "python")
         key = (backend, found.preset)
         if key not in opened:
-            settings = {"preload": [], "pool": 1} if backend == "python" else {}
-            opened[key] = open_interpreter(
-                kind("thincode.interpreter.backends", backend, **settings), preset=found.preset
-            )
+            opened[key] = _open(backend, found.preset)
         text = json.loads((GOLDEN / f"{name}.json").read_text(encoding="utf-8"))["text"]
         row = {"id": name, "problem": "How many?", "trajectory": text, "answer": GOLDEN_ANSWER}
         golden = published.trajectory_of(row, format=build(chosen))
         format = build(chosen)
         turns = iter(format.teacher_turns("Add, then subtract.", ["First add.", "Then subtract."], BLOCKS, ANSWER))
-        ran = await _episode(format, opened[key], "What is 7 - 4?", partial(_next_of, turns))
-        taught = None
-        if backend == "python":
-            taught = await _episode(format, opened[key], DRILL.question, teacher_script({DRILL.id: SOLUTION}, format))
+        ran = taught = None
+        if (interpreter := opened[key]) is not None:
+            ran = await _episode(format, interpreter, "What is 7 - 4?", partial(_next_of, turns))
+            if backend == "python":
+                taught = await _episode(
+                    format, interpreter, DRILL.question, teacher_script({DRILL.id: SOLUTION}, format)
+                )
         rows.append(Row(name, found, backend, ran, taught, golden, _measured(row, chosen)))
-    for interpreter in opened.values():
-        await interpreter.close()
+    for used in opened.values():
+        if used is not None:
+            await used.close()
     return rows
+
+
+def _open(backend: str, preset: str | None) -> Interpreter | None:
+    settings = {"preload": [], "pool": 1} if backend == "python" else {}
+    try:
+        return open_interpreter(kind("thincode.interpreter.backends", backend, **settings), preset=preset)
+    except MissingExtraError:
+        return None
 
 
 def _next_of(turns: Iterator[str], context: Context) -> str:
@@ -140,6 +150,7 @@ def _line(row: Row) -> str:
         "thinking_tokens": row.sheet.thinking_tokens,
         "context_tokens": row.sheet.context_tokens,
     }
+    assert row.ran is not None
     has_code = bool(row.ran.blocks)
     interpreter = f"`{row.sheet.preset}`" if row.sheet.preset else "ours" if has_code else "none"
     cells = [

@@ -30,6 +30,8 @@ def test_every_system_has_its_row() -> None:
 @pytest.mark.parametrize("name", kinds(ROOM))
 def test_a_system_runs_on_its_own_interpreter(name: str) -> None:
     row = row_of(name)
+    if row.ran is None:
+        pytest.skip(f"this machine has no interpreter for it: backend {row.backend}")
     assert (row.ran.end, row.ran.answer) == (EndReason.FINISHED, ANSWER)
     expected = 0 if row.sheet.calls == 0 else 1 if name in ONE_PROGRAM else len(BLOCKS)
     assert [block.block.status for block in row.ran.blocks if block.block] == [BlockStatus.OK] * expected

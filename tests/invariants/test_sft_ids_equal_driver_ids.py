@@ -22,7 +22,6 @@ from thincode.trajectory.formats import build
 from thincode.trajectory.tokenizer import Tokenizer
 from thincode.trajectory.tokens import encode, loss_mask
 
-
 TOLD = "Plan first, then think in code."
 
 
