@@ -33,9 +33,13 @@ BLOCKS = ("print(2 + 4)", "print(7 - 4)")
 """They print the same in every language of blocks, and need no names of each other."""
 ANSWER, GOLDEN_ANSWER = "3", "4"
 
-_DRILLS = drills.Settings(families=("gcd",), count=1, cut=drills.Cut.ALONE)
-(DRILL,) = drills.load(_DRILLS)
-SOLUTION = drills.worked_solution(_DRILLS, DRILL, seed=1)
+_DRILLS = {
+    language: drills.Settings(families=("gcd",), count=1, cut=cut, language=drills.Language(language))
+    for language, cut in (("python", drills.Cut.ALONE), ("gp", drills.Cut.STEPS))
+}
+(DRILL,) = drills.load(_DRILLS["python"])
+"""A problem, and how its teacher solves it in each language: in blocks that run alone, where an interpreter may keep nothing."""
+SOLUTIONS = {language: drills.worked_solution(settings, DRILL, seed=1) for language, settings in _DRILLS.items()}
 
 
 @dataclass(frozen=True)
@@ -49,7 +53,7 @@ class Row:
     ran: Trajectory | None
     """The episode: a scripted model, real blocks; None where this machine lacks the language they are in."""
     taught: Trajectory | None
-    """A drill, by the scripted teacher; None where its blocks are in another language."""
+    """A drill, by the scripted teacher; None where there is no interpreter for it either."""
     golden: Trajectory
     """The transcript that is pinned, read from its text."""
     measured: Scorecard
@@ -59,10 +63,7 @@ class Row:
 @functools.cache
 def walk() -> tuple[Row, ...]:
     """A row for each format there is, in the order of their systems' names."""
-    loop = asyncio.new_event_loop()
-    rows = loop.run_until_complete(_walk())
-    loop.run_until_complete(loop.shutdown_default_executor())
-    loop.close()
+    rows = asyncio.run(_walk())
     return tuple(sorted(rows, key=lambda row: row.sheet.system.lower()))
 
 
@@ -83,10 +84,8 @@ async def _walk() -> list[Row]:
         ran = taught = None
         if (interpreter := opened[key]) is not None:
             ran = await _episode(format, interpreter, "What is 7 - 4?", partial(_next_of, turns))
-            if backend == "python":
-                taught = await _episode(
-                    format, interpreter, DRILL.question, teacher_script({DRILL.id: SOLUTION}, format)
-                )
+            script = teacher_script({DRILL.id: SOLUTIONS[backend]}, format)
+            taught = await _episode(format, interpreter, DRILL.question, script)
         rows.append(Row(name, found, backend, ran, taught, golden, _measured(row, chosen)))
     for used in opened.values():
         if used is not None:
@@ -138,12 +137,13 @@ def _measured(row: dict[str, str], chosen: Kind) -> Scorecard:
 def page(rows: Sequence[Row]) -> str:
     """`docs/systems.md`."""
     head = "| system | published | format | interpreter | budget | runs | reads | measured |"
-    table = [head, "|" + "---|" * head.count(" | ") + "---|", *(_line(row) for row in rows)]
+    every = set().union(*(_names(row) for row in rows))
+    table = [head, "|" + "---|" * head.count(" | ") + "---|", *(_line(row, every) for row in rows)]
     unknown = [f"- {row.sheet.system}: {row.sheet.unknown}." for row in rows if row.sheet.unknown]
     return _PAGE.format(table="\n".join(table), unknown="\n".join(unknown))
 
 
-def _line(row: Row) -> str:
+def _line(row: Row, every: set[str]) -> str:
     budget = {
         "calls": row.sheet.calls,
         "turn_tokens": row.sheet.turn_tokens,
@@ -161,9 +161,13 @@ def _line(row: Row) -> str:
         " ".join(f"`{key}={value}`" for key, value in budget.items() if value),
         f"{_count(len(row.ran.blocks), 'block')}, answer {row.ran.answer}",
         " ".join(_shape(row.golden)),
-        f"{len(row.measured.estimates)} values",
+        "by every metric" if _names(row) == every else f"{len(_names(row))} of {len(every)} values",
     ]
     return f"| {' | '.join(cells)} |"
+
+
+def _names(row: Row) -> set[str]:
+    return {estimate.name for estimate in row.measured.estimates}
 
 
 def _links(sheet: Sheet) -> Iterator[str]:
@@ -204,7 +208,7 @@ _PAGE = r"""# Every system has a row
 Each system is a wire format that any engine can speak, a reader of transcripts written in it, and an interpreter with its limits.
 The table is made by running them: the episode of the column *runs* was spoken by a scripted model in that format, its blocks really
 ran on that interpreter; *reads* is the shape of a transcript of ours, read back from its text (t thought or plan, c code, o output,
-a answer); *measured* counts what `thincode measure` found in it. `tests/contracts/test_systems.py` asks the same of each row.
+a answer); *measured* says what `thincode measure` gave of it. `tests/contracts/test_systems.py` asks the same of each row.
 
 {table}
 

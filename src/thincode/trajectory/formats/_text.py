@@ -70,11 +70,11 @@ class Thinking(Text):
 
 def behind(segments: Sequence[Segment], end: str) -> list[str] | None:
     """What the model wrote behind the last `end` of a thought, its own or the driver's; None where no thought has ended."""
-    told = (SegmentKind.CODE, SegmentKind.OUTPUT)
-    ends = [at for at, segment in enumerate(segments) if segment.kind not in told and end in segment.text]
+    ran = (SegmentKind.CODE, SegmentKind.OUTPUT)
+    ends = [at for at, segment in enumerate(segments) if segment.kind not in ran and end in segment.text]
     if not ends:
         return None
     last = segments[ends[-1]]
     rest = [] if last.kind is SegmentKind.NOTICE else [last.text.rpartition(end)[2]]
-    told += (SegmentKind.NOTICE,)
-    return rest + [segment.text for segment in segments[ends[-1] + 1 :] if segment.kind not in told]
+    not_said = (*ran, SegmentKind.NOTICE)
+    return rest + [segment.text for segment in segments[ends[-1] + 1 :] if segment.kind not in not_said]
