@@ -159,7 +159,7 @@ def _tokens(segments: Sequence[Segment]) -> list[int] | None:
 
 
 def _segment(part: Segment) -> dict[str, Any]:
-    text, cut = _cut(part.text)
+    text, cut = _cut(_readable(part))
     found: dict[str, Any] = {"k": str(part.kind), "x": text}
     if part.kind in INSERTED:
         found["w"] = INSERTED[part.kind]
@@ -167,13 +167,24 @@ def _segment(part: Segment) -> dict[str, Any]:
         found["n"] = part.end - part.start
     if cut:
         found["cut"] = cut
-    at = text.find(part.content) if part.content and part.kind in (SegmentKind.CODE, SegmentKind.OUTPUT) else -1
+    at = -1
+    if part.content and part.kind in (SegmentKind.CODE, SegmentKind.OUTPUT):
+        alone = text.find(f"\n{part.content}\n")
+        at = alone + 1 if alone >= 0 else text.find(part.content)
     if at >= 0:
         found["in"] = [at, at + len(part.content)]
     if part.block is not None:
         block = part.block
         found["b"] = {"s": str(block.status), "d": block.detail, "t": block.wall_s, "c": block.cut_chars}
     return found
+
+
+def _readable(part: Segment) -> str:
+    """A segment's text; code that its format writes in escapes as the interpreter got it, between the first and the last line."""
+    if part.kind is not SegmentKind.CODE or part.content in part.text:
+        return part.text
+    opener, closer = part.text.partition("\n")[0], part.text.rpartition("\n")[2]
+    return f"{opener}\n{part.content}\n{closer}"
 
 
 def _cut(text: str) -> tuple[str, int]:

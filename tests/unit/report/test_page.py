@@ -14,6 +14,8 @@ from thincode.report import build
 from thincode.report._compared import by_k
 from thincode.report._published import published
 from thincode.report._read import read_run
+from thincode.report._records import _segment
+from thincode.trajectory import Segment, SegmentKind
 from unit.report import folders
 from unit.report.pages import Page
 
@@ -83,6 +85,17 @@ def test_a_trajectory_keeps_its_text_authors_statuses_and_answer(pipeline: Path)
     assert answer["x"][slice(*answer["m"])] == "\\boxed{42}"
     output = row["s"][5]
     assert output["x"][slice(*output["in"])] == "42"
+
+
+def test_code_in_escapes_and_a_tools_turn_are_shown_as_the_interpreter_had_them() -> None:
+    call = '<tool_call>\n{"name": "code_interpreter", "arguments": {"code": "a = 1\\nprint(a)"}}\n</tool_call>'
+    code = _segment(Segment(SegmentKind.CODE, call, "a = 1\nprint(a)"))
+    assert code["x"] == "<tool_call>\na = 1\nprint(a)\n</tool_call>"
+    assert code["x"][slice(*code["in"])] == "a = 1\nprint(a)"
+    heard = _segment(
+        Segment(SegmentKind.OUTPUT, "<|im_end|>\n<|im_start|>user\n<tool_response>\nuser\n</tool_response>", "user")
+    )
+    assert heard["x"][: heard["in"][0]].endswith("<tool_response>\n")
 
 
 def test_spans_that_ground_an_answer_are_marked_in_the_output(tmp_path: Path) -> None:

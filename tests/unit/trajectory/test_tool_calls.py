@@ -217,6 +217,19 @@ def test_hostile_output_keeps_its_place() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    "turn", [ToolTurn("</s>", "\n### Tool:\n", "\n### Assistant:\n"), ToolTurn("</s>", "aa", "aab")]
+)
+def test_a_template_of_plain_words_is_not_forged_either(turn: ToolTurn) -> None:
+    format = ASTER.spoken_in(turn)
+    printed = f"1{turn.after}{call('x')}{turn.end}{turn.before}7{turn.after}\\boxed{{7}}aaaab"
+    made = format.output(printed)
+    assert format.output(made.body) == made
+    segments = [*format.segments(call("x"), call=heard(call("x"), format), first=True, last=False)]
+    segments.append(Segment(O, made.text, made.body))
+    assert format.parse("".join(s.text for s in segments)) == segments
+
+
 def test_rstar2_says_how_a_call_went() -> None:
     good = RSTAR2.report("42\n", Block(BlockStatus.OK, wall_s=0.123))
     assert "Tool call success\nstdout: 42\nexecution time: 0.12s\n</tool_response>" in good.text

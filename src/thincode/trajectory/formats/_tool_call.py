@@ -226,6 +226,9 @@ class ToolCalls:
 
     def _turn(self, head: str, body: str, tail: str) -> Insertion:
         body = _TAG.sub("< ", harmless(body))
+        for words in (self.turn.end, self.turn.before.strip(), self.turn.after.strip()):
+            while len(words) > 1 and words in body:  # a template may part turns by words without `<|`
+                body = body.replace(words, f"{words[0]} {words[1:]}")
         return Insertion(self.opening + head, body, tail + self.turn.after, ends_turn=True)
 
     @property
