@@ -19,6 +19,8 @@ DEFAULTS = ('datadir,"."', "breakloop,0", "debugmem,0", "nbthreads,1", "secure,1
 """No data packages, no prompt after an error, no word when the stack grows, no threads; secure mode, for good."""
 NO_INPUT = ctypes.c_char_p(b"no input")
 """What `input` is called in a session: with nothing to read it would ask for ever."""
+VERSION = (2, 15)
+"""Of PARI: its `gp_embedded` gives the value back, that of 2.17 prints it; no other was tried."""
 MEMORY = ("the PARI stack overflows", "not enough memory")
 
 _VALUE = re.compile(r"%\d+ = (.*)\n", re.DOTALL)
@@ -42,6 +44,15 @@ def inputs(code: str) -> Iterator[str]:
     yield code[start:]
 
 
+def version_of(library: ctypes.CDLL) -> tuple[int, int]:
+    """Major and minor version of a libpari; (0, 0) for another library."""
+    try:
+        code = ctypes.c_ulong.in_dll(library, "paricfg_version_code").value
+    except ValueError:
+        return 0, 0
+    return code >> 16, code >> 8 & 255
+
+
 class Pari:
     """A libpari in this process."""
 
@@ -49,19 +60,27 @@ class Pari:
         """Load and start it.
 
         Raises:
-            OSError: it can't be loaded.
-            AttributeError: it is no libpari, or one from before 2.11.
+            OSError: it can't be loaded, is no libpari, or one of another version.
         """
         self.library = ctypes.CDLL(library)
+        found = version_of(self.library)
+        if found != VERSION:
+            raise OSError(
+                f"{library} is PARI {found[0]}.{found[1]}, and it must be 2.15: pip install 'thincode[gp]' brings one"
+            )
         self.embedded, start = self.library.gp_embedded, self.library.gp_embedded_init
-        self.embedded.restype, self.embedded.argtypes = ctypes.c_char_p, [ctypes.c_char_p]
+        self.embedded.restype, self.embedded.argtypes = ctypes.c_void_p, [ctypes.c_char_p]
         start.restype, start.argtypes = None, [ctypes.c_size_t] * 2
         self.c = ctypes.CDLL(None)
         self.handle = self.library.os_signal
         self.handle.restype, self.handle.argtypes = ctypes.c_void_p, [ctypes.c_int, ctypes.c_void_p]
         self.handler = ctypes.cast(self.library.pari_sighandler, ctypes.c_void_p)
+        # PARI's handler notes an interrupt while the first one is set; it jumps out of what PARI is doing where it is not.
+        self.held = ctypes.c_int.in_dll(self.library, "PARI_SIGINT_block")
+        self.noted = ctypes.c_int.in_dll(self.library, "PARI_SIGINT_pending")
         before = signal.getsignal(signal.SIGINT)
         start(min(STACK, stack_bytes), stack_bytes)
+        self.held.value = 1
         signal.signal(signal.SIGINT, before)
         # A line at a time, as `sys.stdout` here, so that what was printed is there when the process is killed.
         out = ctypes.c_void_p.in_dll(self.library, "pari_outfile")
@@ -80,8 +99,15 @@ class Pari:
         """
         if "\0" in line:
             raise SyntaxError("syntax error, unexpected NUL")
-        told: str = self.embedded(line.encode("utf-8", "surrogatepass")).decode("utf-8", "replace")
+        source, held = line.encode("utf-8", "surrogatepass"), self.held
+        held.value = 0
+        place = self.embedded(source)
+        held.value = 1
+        told = ctypes.string_at(place).decode("utf-8", "replace")
         self.c.fflush(None)
+        if self.noted.value:
+            self.noted.value = 0
+            raise KeyboardInterrupt
         value = _VALUE.fullmatch(told)
         if value or not told.strip():
             return value[1] if value else ""
@@ -95,14 +121,10 @@ class Pari:
             told = "[secure mode]: not allowed in a session"
         raise PariError(told)
 
-    def tell_interruptible(self, line: str) -> str:
-        """The same; an interrupt stops PARI, which leaves it whole, where Python would hear of it only afterwards."""
-        before = signal.getsignal(signal.SIGINT)
-        try:
-            self.handle(signal.SIGINT, self.handler)
-            return self.tell(line)
-        finally:
-            signal.signal(signal.SIGINT, before)
+    def hear(self) -> None:
+        """From now on an interrupt stops PARI, where Python would hear of it only afterwards."""
+        self.noted.value = 0
+        self.handle(signal.SIGINT, self.handler)
 
 
 class GpWorker(Worker):
@@ -120,10 +142,14 @@ class GpWorker(Worker):
 
     def _run(self, code: str) -> None:
         """Show each line's value unless `;` ends it, up to the first error; variables that its line assigned lose their values."""
-        for line in inputs(code):
-            shown = self.pari.tell_interruptible(line) if line.strip() else ""
-            if shown and self.saved.getpid() == self.pid:
-                self._echo(shown)
+        self.pari.hear()  # until the worker listens again, behind the block
+        try:
+            for line in inputs(code):
+                shown = self.pari.tell(line) if line.strip() else ""
+                if shown and self.saved.getpid() == self.pid:
+                    self._echo(shown)
+        except KeyboardInterrupt:
+            self.saved.exit(1)  # PARI forgot what the line assigned: the session goes on from before the block
 
     def _report(self, error: BaseException) -> None:
         """As gp's last line of it."""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import ctypes.util
 import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from thincode.errors import MissingExtraError, RecipeError
+from thincode.errors import InfrastructureError, MissingExtraError, RecipeError
 from thincode.interpreter import BlockResult, Limits, Status, doctor, open_interpreter
 from thincode.interpreter._gp import inputs
 from thincode.interpreter.backends import gp, python
@@ -110,11 +111,18 @@ def test_a_failed_line_undoes_what_it_assigned_and_no_other(bench: Bench) -> Non
     assert after.output == "[1, b, c]\n"
 
 
-def test_time_runs_out_and_earlier_names_stay(bench: Bench) -> None:
-    _, stopped, inner, after = bench.run("kept = 5;", "while(1,)", "factor((10^89 - 1) * nextprime(10^60))", "kept")
+SLOW = ["while(1,)", "kept = 6;\nwhile(1, kept++)", "factor((10^89 - 1) * nextprime(10^60))", "\n".join(["1;"] * 10**6)]
+
+
+@pytest.mark.parametrize("code", SLOW, ids=["a loop", "an assignment", "inside PARI", "between lines"])
+def test_time_runs_out_and_names_are_as_before_the_block(bench: Bench, code: str) -> None:
+    _, stopped, after = bench.run("kept = 5;", code, "kept")
     assert (stopped.status, stopped.detail, stopped.state_kept) == (Status.LIMIT, "time", True)
-    assert stopped.output == "Stopped: the block used up its 0.5 s of CPU time.\n"
-    assert (stopped.restored, inner.status, inner.restored, after.output) == ("", Status.LIMIT, "", "5\n")
+    assert (
+        stopped.output
+        == "Stopped: the block used up its 0.5 s of CPU time. Names are as they were before this block.\n"
+    )
+    assert after.output == "5\n"
 
 
 def test_a_process_that_dies_leaves_its_names(bench: Bench) -> None:
@@ -210,6 +218,16 @@ def test_who_has_no_pari_hears_how_to_get_it(monkeypatch: pytest.MonkeyPatch) ->
     with pytest.raises(MissingExtraError, match=r"pip install 'thincode\[gp\]'"):
         gp.open(gp.Settings(), limits=LIMITS)
     assert "thincode[gp]" in doctor.probe_gp()["error"]
+
+
+def test_another_library_is_refused_in_words() -> None:
+    async def start() -> None:
+        library = ctypes.util.find_library("c") or ""
+        async with gp.open(gp.Settings(library=library, pool=0), limits=LIMITS) as interpreter:
+            await interpreter.session()
+
+    with pytest.raises(InfrastructureError, match=r"libc.* is PARI 0\.0, and it must be 2\.15"):
+        asyncio.run(start())
 
 
 def test_the_doctor_names_the_version() -> None:

@@ -1,12 +1,12 @@
 """PARI/GP, for number theory: a block is what one would type at gp's prompt, in the same isolated sessions that Python has.
 
-    system    PARI/GP, https://pari.math.u-bordeaux.fr, GPL-2.0 or later; 2.15 and 2.17 were tried
+    system    PARI/GP, https://pari.math.u-bordeaux.fr, GPL-2.0 or later; 2.15.2 and 2.15.4 were tried
     carrier   its library, loaded into a session's process and nowhere else: the wheel `cypari` (pip install 'thincode[gp]'),
-              Debian's libpari-gmp-tls8, or any shared libpari from 2.11 on that `library` names
+              Debian's libpari-gmp-tls8, or any shared libpari of version 2.15 that `library` names
     shown     the value of each line that no `;` ends, as gp prints it but without `%N =`; what is printed; of an error the
               one line that says what PARI has against it
-    state     names, functions and the history `%` persist; as in gp, variables that a failed or stopped line assigned lose
-              their values
+    state     names, functions and the history `%` persist; as in gp, variables that a failed line assigned lose their
+              values; a block that was stopped for time leaves the names as they were before it
     differs   no threads, no `input`, no data packages, and gp's secure mode for good: `system`, `extern`, `install` and
               `write` are refused; what it lets through (`read`) meets the session's isolation
 
