@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -184,10 +185,14 @@ def test_a_format_without_code_is_taught_the_steps_in_words(tmp_path: Path) -> N
     assert (funnel["sampled"], funnel["kept"]) == (33, 33)
 
 
-def test_solutions_are_taught_with_words_between_blocks_in_the_share_asked_for(tmp_path: Path) -> None:
-    words = ["format.kind=tir", "distill.problems={kind: drills, split: train, count: 44, seed: 1, thoughts: 0.5}"]
+def test_words_between_blocks_are_taught_in_the_share_asked_for_and_may_leave_values_open(tmp_path: Path) -> None:
+    words = [
+        "format.kind=tir",
+        "distill.problems={kind: drills, split: train, count: 44, seed: 1, thoughts: 0.5, values: false}",
+    ]
     assert main(["distill", "tiny/micro", *words, "--quiet", "--out", str(tmp_path / "d")]) == 0
     said = [record.trajectory.segments for record in read_records(tmp_path / "d", ids=False)]
+    assert not any(re.search(r"\d", s.text) for segments in said for s in segments if s.kind is SegmentKind.THOUGHT)
     talking = sum(any(segment.kind is SegmentKind.THOUGHT for segment in segments) for segments in said)
     assert 11 < talking < 33
     assert all(segments[0].kind is SegmentKind.PLAN for segments in said)

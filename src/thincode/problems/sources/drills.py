@@ -10,6 +10,7 @@ often. Filtering by answer then keeps the programs that are right by luck, which
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from enum import StrEnum
@@ -61,6 +62,8 @@ class Settings:
     """How the worked solutions are cut into blocks."""
     thoughts: Share = 1.0
     """Share of the worked solutions with a sentence before each block, for formats that interleave; the others have a plan."""
+    values: bool = True
+    """Whether those sentences state what the block will print, before it runs; else `…` stands for the number."""
     flaw_shows: Share | None = None
     """Share of the problems of families with a flaw in which a flawed program is wrong; null leaves it to chance."""
 
@@ -108,7 +111,8 @@ def worked_solution(settings: Settings, problem: Problem, *, seed: int) -> Worke
     flawed = Random(f"flaw {seed} {problem.id}").random() < settings.fallible
     solution = family.solution(params, flawed=flawed, cut=settings.cut, language=settings.language)
     thinks = Random(f"thoughts {seed} {problem.id}").random() < settings.thoughts
-    return solution if thinks else replace(solution, thoughts=())
+    thoughts = solution.thoughts if settings.values else tuple(re.sub(r"\d+", "…", one) for one in solution.thoughts)
+    return replace(solution, thoughts=thoughts if thinks else ())
 
 
 def _chosen(settings: Settings) -> tuple[str, ...]:
