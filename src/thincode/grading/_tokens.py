@@ -57,18 +57,17 @@ _OPERATORS = {"−": "-", "×": "*", "·": "*", "÷": "/", "**": "^", "\\cdot": 
 
 def tokens_of(text: str) -> list[Token]:
     """Every character of `text`, in tokens."""
-    return [_token(match) for match in _TOKEN.finditer(text)]
-
-
-def _token(match: re.Match[str]) -> Token:
-    kind, found = match.lastgroup or "other", match.group()
-    if kind == "prose":
-        kind = "word"
-    elif kind == "word" or found == "π":
-        kind, found = _name(found)
-    elif kind == "op":
-        found = _OPERATORS.get(found, found)
-    return Token(kind, found, *match.span())
+    tokens = []
+    for match in _TOKEN.finditer(text):
+        kind, found = match.lastgroup or "other", match.group()
+        if kind == "prose":
+            kind = "word"
+        elif kind == "word" or found == "π":
+            kind, found = _name(found)
+        elif kind == "op":
+            found = _OPERATORS.get(found, found)
+        tokens.append(Token(kind, found, *match.span()))
+    return tokens
 
 
 @lru_cache(maxsize=2_000)

@@ -7,6 +7,7 @@ Lines are read once and forgotten; memory grows with what the metrics saw, not w
 
 from __future__ import annotations
 
+import gc
 import itertools
 import json
 import multiprocessing
@@ -97,8 +98,13 @@ def run(
     with progress("measure", total=None, unit="trajectories") as line:
         found = list(_all_lines(task, processes or len(os.sched_getaffinity(0)), line))
     judged = [one for one in found if one.claim is not None]
+    gc.freeze()  # millions of small objects and none of them garbage: looking for it would take as long as the sums
+    try:
+        card = sum_up([one.looked for one in found], metrics, name=path.parent.name if format is None else path.stem)
+    finally:
+        gc.unfreeze()
     return Measured(
-        card=sum_up([one.looked for one in found], metrics, name=path.parent.name if format is None else path.stem),
+        card=card,
         claimed=len(judged),
         disagree=[one.looked.row.problem for one in judged if one.claim != one.looked.row.correct],
     )

@@ -56,25 +56,32 @@ _CALLS = {
     "print": "print",
 }
 _PATTERNS = {step: re.compile(rf"\b(?:{words})", re.IGNORECASE) for step, words in _NAMED_BY.items()}
+_OTHERS = (ast.For, ast.While, ast.comprehension, ast.If, ast.IfExp, ast.AugAssign, ast.FunctionDef, ast.Lambda)
+TELLING = frozenset({ast.Call, ast.BinOp, *_OTHERS})
+"""Nodes that do one of the steps."""
 _WORD = re.compile(r"\b\w{1,30}")
 _PAIR = re.compile(
     "|".join(rf"\b{one}" for words in _NAMED_BY.values() for one in words.split("|") if " " in one), re.IGNORECASE
 )
 """What the table above has of two words."""
-_TELLING = frozenset(
-    {
-        *(ast.For, ast.While, ast.comprehension, ast.If, ast.IfExp, ast.AugAssign, ast.BinOp),
-        *(ast.FunctionDef, ast.Lambda, ast.Call),
-    }
-)
 
 
 def steps(nodes: Iterable[ast.AST]) -> frozenset[str]:
     """What a program of these nodes does, in the words of the table above."""
-    return frozenset(step for node in nodes if type(node) in _TELLING for step in _steps_of(node))
+    return frozenset(step for node in nodes for step in steps_of(node))
 
 
-def _steps_of(node: ast.AST) -> tuple[str, ...]:
+def steps_of(node: ast.AST) -> tuple[str, ...]:
+    """What one node does."""
+    if isinstance(node, ast.Call):
+        name = getattr(node.func, "id", None) or getattr(node.func, "attr", None)
+        return (_CALLS[name],) if name in _CALLS else ()
+    if isinstance(node, ast.BinOp):
+        return (_OPERATORS[type(node.op)],) if type(node.op) in _OPERATORS else ()
+    return _other_steps_of(node) if isinstance(node, _OTHERS) else ()
+
+
+def _other_steps_of(node: ast.AST) -> tuple[str, ...]:
     match node:
         case ast.For() | ast.While() | ast.comprehension():
             return ("loop", "condition") if getattr(node, "ifs", None) else ("loop",)
@@ -82,12 +89,10 @@ def _steps_of(node: ast.AST) -> tuple[str, ...]:
             return ("condition",)
         case ast.AugAssign(op=ast.Add(), value=ast.Constant(value=1)):
             return ("count",)
-        case ast.AugAssign(op=op) | ast.BinOp(op=op):
+        case ast.AugAssign(op=op):
             return (_OPERATORS[type(op)],) if type(op) in _OPERATORS else ()
         case ast.FunctionDef() | ast.Lambda():
             return ("function",)
-        case ast.Call(func=ast.Name(id=name)) | ast.Call(func=ast.Attribute(attr=name)):
-            return (_CALLS[name],) if name in _CALLS else ()
     return ()
 
 

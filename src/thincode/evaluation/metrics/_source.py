@@ -20,8 +20,14 @@ Key = int | Fraction | str
 
 _SOURCE_CHARS = 50_000
 _DIGIT = re.compile(r"[0-9]")
-_LEAVES = frozenset({"ctx", "op", "ops", "kind", "type_comment"})
+_LEAVES = frozenset(
+    {
+        *("ctx", "op", "ops", "kind", "type_comment", "id", "attr", "arg", "name", "module", "asname"),
+        *("level", "conversion", "is_async", "simple"),
+    }
+)
 """Fields of nodes that no number and no step stands under."""
+_LOOKED_AT = frozenset({ast.Constant, ast.Expr, ast.Assert, ast.Compare, ast.UnaryOp})
 _FIELDS: dict[type[ast.AST], tuple[str, ...]] = {}
 """The other fields, for each class of nodes met so far."""
 
@@ -30,7 +36,7 @@ _FIELDS: dict[type[ast.AST], tuple[str, ...]] = {}
 class _Tree:
     """What stands in a syntax tree, each thing once."""
 
-    nodes: list[ast.AST] = field(default_factory=list)
+    steps: set[str] = field(default_factory=set)
     numbers: set[Key] = field(default_factory=set)
     """That the program works with: no texts, and not what it only asserts or compares for equality."""
     checked: set[Key] = field(default_factory=set)
@@ -53,7 +59,7 @@ class Block:
     @cached_property
     def steps(self) -> frozenset[str] | None:
         """What the block does, in the words of `_retelling`; None where it is no Python."""
-        return None if self._tree is None else _retelling.steps(self._tree.nodes)
+        return None if self._tree is None else frozenset(self._tree.steps)
 
     @cached_property
     def literals(self) -> frozenset[Key]:
@@ -78,32 +84,42 @@ def _walk(tree: ast.AST) -> _Tree:
 
 def _gather(waiting: list[ast.AST], found: _Tree, numbers: set[Key], checks: list[ast.AST] | None) -> None:
     """What stands under the nodes, with `numbers` in a set of their own; checks are put aside where a list is given."""
-    seen = found.nodes.append
     while waiting:
         node = waiting.pop()
-        if isinstance(node, ast.Constant):
-            if isinstance(node.value, str):
-                found.texts.add(node.value)
-            else:
-                numbers.update(_number(node.value))
-            continue
-        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
-            continue
-        if checks is not None and isinstance(node, (ast.Assert, ast.Compare)) and _is_check(node):
-            checks.append(node)
-            continue
-        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub) and isinstance(node.operand, ast.Constant):
-            numbers.update(-key for key in _number(node.operand.value))
-        seen(node)
-        fields = _FIELDS.get(type(node))
+        kind = type(node)
+        if kind in _LOOKED_AT:
+            if isinstance(node, ast.Constant):
+                if isinstance(node.value, str):
+                    found.texts.add(node.value)
+                else:
+                    numbers.update(_number(node.value))
+                continue
+            if isinstance(node, ast.Expr) and _is_text(node.value):
+                continue
+            if checks is not None and isinstance(node, (ast.Assert, ast.Compare)) and _is_check(node):
+                checks.append(node)
+                continue
+            if (
+                isinstance(node, ast.UnaryOp)
+                and isinstance(node.op, ast.USub)
+                and isinstance(node.operand, ast.Constant)
+            ):
+                numbers.update(-key for key in _number(node.operand.value))
+        elif kind in _retelling.TELLING:
+            found.steps.update(_retelling.steps_of(node))
+        fields = _FIELDS.get(kind)
         if fields is None:
-            fields = _FIELDS[type(node)] = tuple(name for name in node._fields if name not in _LEAVES)
+            fields = _FIELDS[kind] = tuple(name for name in node._fields if name not in _LEAVES)
         for name in fields:
             child = getattr(node, name, None)
             if isinstance(child, list):
                 waiting += [one for one in child if isinstance(one, ast.AST)]
             elif isinstance(child, ast.AST):
                 waiting.append(child)
+
+
+def _is_text(node: ast.AST) -> bool:
+    return isinstance(node, ast.Constant) and isinstance(node.value, str)
 
 
 def _is_check(node: ast.Assert | ast.Compare) -> bool:
