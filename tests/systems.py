@@ -213,7 +213,7 @@ a answer); *measured* says what `thincode measure` gave of it. `tests/contracts/
 {table}
 
 *Interpreter* is a preset of [interpreter.md](interpreter.md), which a recipe takes over with the format unless it names another
-(`interpreter.preset: none` for none); *ours* has live names and the recipe's limits. *Budget* holds what is published and is taken
+(`interpreter.preset: null` for none); *ours* has live names and the recipe's limits. *Budget* holds what is published and is taken
 over by naming it: `evaluate.budget.calls=5`. What differs from the system itself stands in the docstring of the format's file,
 `src/thincode/trajectory/formats/NAME.py`.
 

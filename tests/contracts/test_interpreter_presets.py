@@ -150,12 +150,12 @@ def test_branches_share_what_ran(bench: Bench) -> None:
     [
         ("cir", "published", "cir"),
         ("thinc", "published", None),
-        ("cir", "none", None),
+        ("cir", None, None),
         ("cir", "verl", "verl"),
         ("cot", "verl", "verl"),
     ],
 )
-def test_a_recipe_takes_the_preset_of_its_formats_system(format: str, preset: str, found: str | None) -> None:
+def test_a_recipe_takes_the_preset_of_its_formats_system(format: str, preset: str | None, found: str | None) -> None:
     recipe = parse(Recipe, {"format": format, "interpreter": {"preset": preset}})
     assert recipe.interpreter.preset_of(recipe.format) == found
     assert parse(Recipe, {"format": "pal"}).interpreter.preset == "published"

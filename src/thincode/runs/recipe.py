@@ -41,8 +41,8 @@ BenchmarkKind = Annotated[Kind, In("thincode.evaluation.benchmarks")]
 SuiteKind = Annotated[Kind, In("thincode.evaluation.suites")]
 MetricKind = Annotated[Kind, In("thincode.evaluation.metrics")]
 Count = Annotated[int, Field(ge=1)]
-PUBLISHED, NO_PRESET = "published", "none"
-"""What may stand for a preset besides the name of one."""
+PUBLISHED = "published"
+"""Stands for the preset of the system whose format it is."""
 
 
 def _kind(room: str, name: str) -> Kind:
@@ -74,9 +74,9 @@ class InterpreterSettings:
 
     backend: Backend = _kind("thincode.interpreter.backends", "python")
     limits: Limits = field(default_factory=Limits)
-    preset: str = PUBLISHED
+    preset: str | None = PUBLISHED
     """Behave as the interpreter of that system (cir, aster, retool, verl, …), whose time and output limits then hold.
-    `published`: of the one whose format it is, where that has one; `none`: as the limits say."""
+    `published`: of the one whose format it is, where that has one; None: as the limits say."""
     keeps: Keeps | None = None
     """What a block finds of earlier ones: `all`, `nothing`, …; None: as the preset has it, else all."""
     last_line: bool | None = None
@@ -84,13 +84,13 @@ class InterpreterSettings:
 
     def check(self) -> Iterator[tuple[str, str]]:
         """The preset must be there."""
-        if self.preset not in (PUBLISHED, NO_PRESET, *PRESETS):
-            known = [PUBLISHED, NO_PRESET, *sorted(PRESETS)]
+        known = [PUBLISHED, *sorted(PRESETS)]
+        if self.preset is not None and self.preset not in known:
             yield "preset", f"no preset {self.preset!r}; {choices(self.preset, known)}"
 
     def preset_of(self, format: Kind) -> str | None:
         """The preset for trajectories in that format; None: as the limits say."""
-        return {PUBLISHED: sheet(format).preset, NO_PRESET: None}.get(self.preset, self.preset)
+        return sheet(format).preset if self.preset == PUBLISHED else self.preset
 
 
 @settings
