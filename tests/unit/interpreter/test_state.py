@@ -16,8 +16,8 @@ from thincode.interpreter.backends import python
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="copies of processes are Linux's")
 LIMITS = Limits(cpu_s=0.4, wall_s=5, memory_mib=256, processes=16, grace_s=0.3, deterministic=True)
-HEAVY = "work = sum(i * i for i in range(3_000_000))"
-"""Enough for a checkpoint to follow."""
+HEAVY = "import time\nwork = time.process_time() + 0.2\nwhile time.process_time() < work: pass"
+"""Enough for a checkpoint to follow, on fast machines too, and half of the limit."""
 SETUP = "import random, itertools\nkept = [41]\ncounter = itertools.count()\nnext(counter)\nrandom.random()"
 LOOK = "kept, next(counter), random.random()"
 HERE = "([41], 1, 0.8474337369372327)\n"
