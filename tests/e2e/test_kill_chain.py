@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
+from statistics import mean
 from time import monotonic
 
 import pytest
@@ -49,8 +52,17 @@ ANYWHERE = 10
 """Kills of the chain that looks at nothing but the clock."""
 
 
-TWENTY = [(KILL, Moment(f"checkpoint/step-{number:06d}", within_s=1.5)) for number in range(1, 21)]
-"""In RL alone: somewhere in the step behind each checkpoint, in its rollouts, its updates, its checkpoint, or between stages."""
+@dataclass(frozen=True)
+class NewCheckpoint(Moment):
+    """As soon as there is a checkpoint that the run did not start with, and a random while later."""
+
+    glob: str = "checkpoint/step-*"
+    at_start: list[set[str]] = field(default_factory=list)
+
+    def has_come(self, out: Path) -> bool:
+        now = {path.name for path in out.glob(self.glob)}
+        self.at_start.extend([now] * (not self.at_start))
+        return bool(now - self.at_start[0])
 
 
 def chain(
@@ -124,12 +136,16 @@ def test_many_stops_in_every_step_change_nothing(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_twenty_kills_in_rl_reach_the_same_weights_bit_by_bit(small_run: Path, tmp_path: Path) -> None:
     budget = "context_tokens: 200, calls: 4"
-    second, third = f"steps: 7, {budget}, filter: {{measure: last_epoch}}", f"steps: 7, {budget}, optimizer: reset"
+    second, third = f"steps: 10, {budget}, filter: {{measure: last_epoch}}", f"steps: 12, {budget}, optimizer: reset"
     stages = f"[{{steps: 8, {budget}}}, {{{second}}}, {{{third}}}]"
     words = [*SMALL, f"rl.stages={stages}", "rl.policy.checkpoint_every=1", "--model", str(small_run / "sft" / "model")]
     whole = tmp_path / "whole"
     assert run("rl", *words, "--quiet", "--out", str(whole)).returncode == 0
-    assert chain(words, TWENTY, out=tmp_path / "killed", seed=4, verb="rl") >= 19
+    # Somewhere in the step behind a checkpoint: in its rollouts, its updates, its checkpoint, or between stages.
+    lines = map(json.loads, (whole / "metrics.jsonl").read_text(encoding="utf-8").splitlines())
+    step_s = mean(line["sample_s"] + line["train_s"] for line in lines if "train_s" in line)
+    twenty = [(KILL, NewCheckpoint(within_s=step_s)) for _ in range(20)]
+    assert chain(words, twenty, out=tmp_path / "killed", seed=4, verb="rl") == 20
     assert_as_if_nothing_had_happened(whole, tmp_path / "killed")
 
 
