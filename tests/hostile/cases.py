@@ -57,6 +57,8 @@ class Case:
     """Further blocks, and the output of each; None: any."""
     needs: str = ""
     """A module that must be preloaded."""
+    patient: bool = False
+    """Whether it fills its memory, which on a slow machine takes longer than the others may compute."""
     repeats: bool = False
     """Whether a second session with the same seed must print the same."""
     at: dict[str, list[str]] = field(default_factory=dict)
@@ -101,6 +103,8 @@ def directed(case: Case, line: str) -> Case:
             return replace(case, needs=rest)
         case "repeats":
             return replace(case, repeats=True)
+        case "patient":
+            return replace(case, patient=True)
         case "unmarked":
             return replace(case, hides=(*case.hides, "MARKED"))
         case "escaped":
@@ -178,16 +182,17 @@ async def run_all(tier: Tier, chosen: list[str]) -> dict[str, dict[str, object]]
             "{secret}": repr(str(secret)), "{folder}": repr(folder), "{pid}": str(os.getpid()),
             "{port}": str(server.sockets[0].getsockname()[1]),
         }  # fmt: skip
-        for needs in sorted({case.needs for case in cases.values()}):
+        for needs, patient in sorted({(case.needs, case.patient) for case in cases.values()}):
             # What a loaded session needs is warm in it: an import would use up the CPU limit.
             settings = python.Settings(preload=("numpy", "sympy") if needs else (), tier=Tier.T1)
-            async with python.PythonInterpreter(settings, limits=LIMITS, off=OFF[tier]) as interpreter:
+            limits = replace(LIMITS, cpu_s=LIMITS.wall_s) if patient else LIMITS
+            async with python.PythonInterpreter(settings, limits=limits, off=OFF[tier]) as interpreter:
 
                 async def guarded(case: Case) -> dict[str, object]:
                     async with gate:
                         return await run_case(interpreter, case, names)
 
-                group = [case for case in cases.values() if case.needs == needs]
+                group = [case for case in cases.values() if (case.needs, case.patient) == (needs, patient)]
                 done = await asyncio.gather(*(guarded(case) for case in group))
                 results |= {case.name: result for case, result in zip(group, done, strict=True)}
         after = secret.stat()
