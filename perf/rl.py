@@ -204,6 +204,8 @@ class FreshPython:
         return self
 
     async def run(self, code: str) -> BlockResult:
+        if "\0" in code:  # no argument of a process can hold one, and Python refuses such a source anyway
+            return BlockResult(Status.ERROR, "SyntaxError: source code string cannot contain null bytes", "SyntaxError")
         process = await asyncio.create_subprocess_exec(
             sys.executable, "-c", code, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT
         )

@@ -52,7 +52,7 @@ def explain(cls: Any, raw: Any, problem: Any) -> Iterator[tuple[Path, str]]:
         for inner, message in problem["ctx"]["found"]:
             yield (*path, *inner), message
     elif problem["type"] == "unexpected_keyword_argument":
-        known = sorted({field.name for c in _classes_at(cls, path[:-1]) for field in dataclasses.fields(c)})
+        known = sorted({field.name for c in classes_at(cls, path[:-1]) for field in dataclasses.fields(c)})
         yield path, f"unknown key; {choices(path[-1], known)}"
     elif absent:
         yield path, "missing; this key is required"
@@ -96,7 +96,7 @@ def _path_in(raw: Any, location: Sequence[Any], absent: bool) -> Path:
     return tuple(path)
 
 
-def _classes_at(cls: Any, path: Sequence[str]) -> list[Any]:
+def classes_at(cls: Any, path: Sequence[str]) -> list[Any]:
     """The settings classes that may stand at `path` of `cls`."""
     here = _members(cls)
     for part in path:

@@ -9,8 +9,9 @@ Settings are frozen dataclasses made by `@settings`; they stand beside the code 
         n: PositiveInt = 3
 
 A field that names a kind is written `Annotated[Kind, In("thincode.grading.filters")]`, and in a recipe either
-`filter: correct` or `filter: {kind: min_blocks, n: 3}`. A kind is a file: `correct` is `thincode/grading/filters/correct.py`,
-`my_lab.my_filter` is that module. A kind's module has a `Settings` class made by `@settings`.
+`filter: correct` or `filter: {kind: min_blocks, n: 3}`; where the field has a default, its kind holds until another is
+named: `filter: {n: 3}`. A kind is a file: `correct` is `thincode/grading/filters/correct.py`, `my_lab.my_filter` is
+that module. A kind's module has a `Settings` class made by `@settings`.
 
 What one field's type can't say, a method says: `def check(self) -> Iterator[tuple[str, str]]` yields (key, what is wrong
 with it) and runs once all types are right.
@@ -34,7 +35,7 @@ from typing import Annotated, Any, Generic, TypeVar, cast, dataclass_transform
 
 from annotated_types import Ge, Gt, Le
 
-from ._mistakes import Mistakes, choices, explain
+from ._mistakes import Mistakes, choices, classes_at, explain
 from ._overrides import apply_overrides, leaves, origins
 from ._yaml import read_yaml, write_yaml
 from .errors import RecipeError
@@ -283,6 +284,7 @@ def _parse(cls: type[T], raw: Any) -> T:
     raw = dump(raw)
     if not isinstance(raw, Mapping):
         raise Mistakes([((), f"expected keys and values, found {raw!r}")])
+    raw = _with_usual_kinds(cls, raw)
     try:
         # By way of JSON because pydantic's strict mode there knows tuples, enums and paths, and still takes "5" for text.
         value: T = _adapter(cast("Hashable", cls)).validate_json(json.dumps(raw), strict=True)
@@ -292,6 +294,23 @@ def _parse(cls: type[T], raw: Any) -> T:
     if wrong:
         raise Mistakes(wrong)
     return value
+
+
+def _with_usual_kinds(cls: Any, raw: Mapping[str, Any]) -> dict[str, Any]:
+    """`raw` with the default's kind named where it sets keys of a kind and says of none."""
+    result = dict(raw)
+    for field in dataclasses.fields(cls):
+        value = raw.get(field.name)
+        if not isinstance(value, Mapping) or "kind" in value:
+            continue
+        make = field.default_factory
+        usual = field.default if make is dataclasses.MISSING else make()
+        if isinstance(usual, Kind):
+            result[field.name] = {"kind": usual.name, **value}
+        else:
+            for inner in classes_at(cls, (field.name,))[:1]:
+                result[field.name] = _with_usual_kinds(inner, value)
+    return result
 
 
 def _checks(value: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], str]]:

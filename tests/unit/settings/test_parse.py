@@ -273,3 +273,24 @@ def test_an_override_can_reach_everywhere() -> None:
     assert recipe.stages[0].budget.context_tokens == 512
     assert (recipe.lr, recipe.name) == (1e-5, "off")
     assert raw == {"algorithm": "dapo", "filters": ["correct", "my_lab.own"], "stages": [{"until_step": 1}]}
+
+
+@settings
+class Section:
+    algorithm: Annotated[Kind, In("room")] = field(default_factory=lambda: kind("room", "dapo"))
+
+
+@settings
+class Sections:
+    section: Section | None = None
+
+
+def test_a_default_s_kind_holds_until_another_is_named() -> None:
+    recipe = parse(Sections, apply_overrides({}, ["section.algorithm.clip_high=0.4"]))
+    assert recipe.section is not None
+    assert recipe.section.algorithm == kind("room", "dapo", clip_high=0.4)
+    recipe = parse(Sections, apply_overrides({"section": {"algorithm": "my_lab.own"}}, ["section.algorithm.n=4"]))
+    assert recipe.section is not None
+    assert recipe.section.algorithm == kind("room", "my_lab.own", n=4)
+    with pytest.raises(RecipeError, match=r"section\.algorithm\.clip_hig: unknown key; did you mean 'clip_high'"):
+        parse(Sections, apply_overrides({}, ["section.algorithm.clip_hig=0.4"]))

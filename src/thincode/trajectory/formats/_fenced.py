@@ -92,11 +92,10 @@ class Lines:
         return "".join(self._code).replace("\r\n", "\n").removesuffix("\n")
 
 
-class Scanner:
-    """Watches one turn; linear in its text."""
+class LineScanner:
+    """Watches one turn by whole lines; linear in its text."""
 
-    def __init__(self, tags: Sequence[str], *, quiet: Sequence[str] = ()) -> None:
-        self._lines = Lines(tags, quiet=quiet)
+    def __init__(self) -> None:
         self._tail: list[str] = []  # pieces of a line that has not ended
         self._call: Call | None = None
 
@@ -113,13 +112,25 @@ class Scanner:
     def finish(self) -> Call | None:
         """See `formats.Scanner`."""
         if self._tail:
-            self._take("".join(self._tail), missing="\n")
+            self._take("".join(self._tail))
             self._tail = []
         return self._call
 
-    def _take(self, line: str, missing: str = "") -> None:
+    def _take(self, line: str) -> None:
+        """Note the call that `line` completes; only the turn's last line lacks its line break."""
+        raise NotImplementedError
+
+
+class Scanner(LineScanner):
+    """Ends at the first closed block."""
+
+    def __init__(self, tags: Sequence[str], *, quiet: Sequence[str] = ()) -> None:
+        super().__init__()
+        self._lines = Lines(tags, quiet=quiet)
+
+    def _take(self, line: str) -> None:
         if self._call is None and (block := self._lines.take(line)) is not None:
-            self._call = Call(code=block.code, end=block.end, missing=missing)
+            self._call = Call(code=block.code, end=block.end, missing="\n" * (not line.endswith("\n")))
 
 
 @dataclass(frozen=True)

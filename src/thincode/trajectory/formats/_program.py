@@ -21,7 +21,7 @@ from dataclasses import dataclass
 
 from .. import BlockStatus, Segment, SegmentKind
 from . import Call
-from ._fenced import FENCE, Block, Fenced, Lines, lines_of, prose
+from ._fenced import FENCE, Block, Fenced, Lines, LineScanner, lines_of, prose
 from ._printed import NOTHING
 
 
@@ -72,31 +72,19 @@ class Reader:
         return Block(self._start, end, "".join(self._code).replace("\r\n", "\n").rstrip())
 
 
-class Scanner:
-    """Watches the one turn there is; linear in its text."""
+class Scanner(LineScanner):
+    """Ends at the first program of the one turn there is."""
 
     def __init__(self, tags: Sequence[str], blank_lines: int) -> None:
+        super().__init__()
         self._reader = Reader(tags, blank_lines)
-        self._tail: list[str] = []
-        self._call: Call | None = None
-
-    def feed(self, text: str) -> Call | None:
-        """See `formats.Scanner`; after a call was found it stays the same one."""
-        *lines, rest = text.split("\n")
-        for line in lines:
-            self._take("".join([*self._tail, line, "\n"]))
-            self._tail = []
-        if rest:
-            self._tail.append(rest)
-        return self._call
 
     def finish(self) -> Call | None:
-        """See `formats.Scanner`."""
-        tail, self._tail = "".join(self._tail), []
-        if tail:
-            self._take(tail)
+        """See `formats.Scanner`; the end of a turn ends a bare program."""
+        lacks_break = bool(self._tail)
+        super().finish()
         if self._call is None and self._reader.bare and (block := self._reader.rest()) is not None:
-            self._call = Call(block.code, block.end, missing="\n" * bool(tail))
+            self._call = Call(block.code, block.end, missing="\n" * lacks_break)
         return self._call
 
     def _take(self, line: str) -> None:

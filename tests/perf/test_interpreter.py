@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-PERF = Path(__file__).parents[3] / "perf"
+PERF = Path(__file__).parents[2] / "perf"
 
 
 @pytest.fixture(autouse=True)

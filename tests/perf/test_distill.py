@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-PERF = Path(__file__).parents[3] / "perf"
+PERF = Path(__file__).parents[2] / "perf"
 
 
 def test_everything_is_distilled_measured_and_written_down(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

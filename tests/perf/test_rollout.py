@@ -14,7 +14,7 @@ from thincode.interpreter import Limits
 from thincode.interpreter.backends import python
 
 pytestmark = pytest.mark.train
-PERF = Path(__file__).parents[3] / "perf"
+PERF = Path(__file__).parents[2] / "perf"
 
 
 @pytest.fixture
