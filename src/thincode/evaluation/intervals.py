@@ -48,6 +48,14 @@ def normal(values: Sequence[float]) -> Interval:
     return Interval(mean, mean - half, mean + half)
 
 
+def normal_of_shares(values: Sequence[float]) -> Interval:
+    """`normal` of values from 0 to 1, its ends no further out than their mean can be."""
+    found = normal(values)
+    if found.low is None or found.high is None:
+        return found
+    return Interval(found.value, max(found.low, 0.0), min(found.high, 1.0))
+
+
 def student(values: Sequence[float], weights: Sequence[float]) -> Interval:
     """The weighted mean of S independent figures ± t(S − 1) · se, t being the 97.5 % point of Student's distribution.
 

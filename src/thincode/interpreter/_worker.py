@@ -8,6 +8,7 @@ Frames, both ways: length (4 bytes, of the rest), nonce (16), sequence (8), kind
 
 from __future__ import annotations
 
+import _signal  # type: ignore[import-not-found]  # what `signal` wraps: its enums cost a tiny block a tenth of its time
 import _thread
 import ast
 import builtins
@@ -64,7 +65,7 @@ class Worker:
         # The code may patch modules and builtins; these are the originals.
         self.saved = types.SimpleNamespace(
             read=os.read, write=os.write, getpid=os.getpid, exit=os._exit, dup2=os.dup2, compile=compile, exec=exec,
-            eval=eval, repr=repr, signal=signal.signal, mask=signal.pthread_sigmask, frames=sys._current_frames,
+            eval=eval, repr=repr, signal=_signal.signal, mask=_signal.pthread_sigmask, frames=sys._current_frames,
             threads=_thread._count, unpack=HEAD.unpack, pack=pack, waitpid=os.waitpid, cpu=time.process_time,
             clock=time.monotonic, set_blocking=os.set_blocking, socket=socket.socket, recv_fds=socket.recv_fds,
             close=os.close, getppid=os.getppid,
@@ -288,10 +289,11 @@ class Worker:
         last: ast.Expression | None = None
         if tree.body and isinstance(tree.body[-1], ast.Expr):
             last = ast.Expression(tree.body.pop().value)
-        body = saved.compile(tree, name, "exec", self.flags, True)
-        self.flags |= body.co_flags & FUTURE_FLAGS
+        body = saved.compile(tree, name, "exec", self.flags, True) if tree.body else None
+        self.flags |= body.co_flags & FUTURE_FLAGS if body else 0
         shown = saved.compile(last, name, "eval", self.flags, True) if last else None
-        saved.exec(body, self.namespace)
+        if body is not None:
+            saved.exec(body, self.namespace)
         if shown is not None:
             value = saved.eval(shown, self.namespace)
             if value is not None and saved.getpid() == self.pid:

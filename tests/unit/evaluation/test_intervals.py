@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from thincode.evaluation.intervals import UNDEFINED, bootstrap, bootstrap_ratio, normal, wilson
+from thincode.evaluation.intervals import UNDEFINED, bootstrap, bootstrap_ratio, normal, normal_of_shares, wilson
 from thincode.evaluation.metrics.accuracy import all_of_k, pass_at_k
 from thincode.evaluation.paired import mcnemar
 from thincode.evaluation.scorecard import measure
@@ -32,6 +32,15 @@ def test_normal_agrees_with_scipy(seed: int) -> None:
     low, high = stats.norm.interval(0.95, loc=values.mean(), scale=stats.sem(values))
     found = normal(list(values))
     assert (found.low, found.high) == (pytest.approx(low), pytest.approx(high))
+
+
+def test_no_mean_of_shares_lies_beyond_all_shares() -> None:
+    values = [1.0] * 198 + [0.0] * 2
+    found, uncut = normal_of_shares(values), normal(values)
+    assert uncut.high is not None
+    assert uncut.high > 1
+    assert (found.value, found.low, found.high) == (0.99, uncut.low, 1.0)
+    assert normal_of_shares([0.5]).low is None
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -112,7 +121,8 @@ def test_avg_at_k_agrees_with_numpy_and_scipy(seed: int) -> None:
     assert found[f"avg@{k}"].value == pytest.approx(correct_PG.mean())
     if means.std() > 0:
         low, high = stats.norm.interval(0.95, loc=means.mean(), scale=stats.sem(means))
-        assert (found[f"avg@{k}"].low, found[f"avg@{k}"].high) == (pytest.approx(low), pytest.approx(high))
+        ends = found[f"avg@{k}"].low, found[f"avg@{k}"].high
+        assert ends == (pytest.approx(max(low, 0.0)), pytest.approx(min(high, 1.0)))
     assert found["sd over runs"].value == pytest.approx(correct_PG.mean(axis=0).std(ddof=1))
     expected = np.mean([stats.hypergeom.sf(0, k, int(c), 2) for c in correct_PG.sum(axis=1)])
     assert found["pass@2"].value == pytest.approx(expected)

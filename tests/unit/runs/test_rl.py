@@ -237,6 +237,14 @@ def test_a_collapsed_entropy_stops_the_run(bench: Bench) -> None:
     assert bench.moved()
 
 
+def test_a_sampler_with_other_weights_stops_the_run(bench: Bench) -> None:
+    bench.answers = ["42", "42", "7", "7"]  # the script claims certainty, the model has none
+    values = {"alarms": {"mismatch_above": 1.0, "patience": 2}, "algorithm": "reinforce_pp"}
+    with pytest.raises(AlarmError, match=r"step 1: sampler and trainer disagree by .*mismatch_above=1, for 2 steps"):
+        bench.run(values)
+    assert bench.checkpoints[-1] == "step-000002"
+
+
 # --- stages ---------------------------------------------------------------------------------------------------------
 
 

@@ -1,8 +1,8 @@
 """avg@k, pass@k, maj@k and pass^k.
 
 - avg@k: mean over problems of the mean over k samples; no answer, an unreadable one and a cut trajectory count 0. Defined only
-  if every problem has exactly k samples. Intervals are over problems: normal, 1.96·sd/√M, and bootstrap; beside them the sd
-  over the k runs (run s = sample s of every problem).
+  if every problem has exactly k samples. Intervals are over problems: normal, 1.96·sd/√M, cut at 0 and 1, and bootstrap;
+  beside them the sd over the k runs (run s = sample s of every problem).
 - pass@k = mean over problems of 1 − C(n−c, k)/C(n, k) (Chen et al. 2021, arXiv 2107.03374, eq. 1), exact; undefined where a
   problem has n < k samples. n = 16, c = 4, k = 4 gives 0.728022.
 - pass^k = C(c, k)/C(n, k): k samples are all right (Yao et al. 2024, arXiv 2406.12045).
@@ -25,7 +25,7 @@ from ...grading import Graded, GradeReason
 from ...grading.answers import canonical
 from ...settings import settings
 from .. import Estimate
-from ..intervals import UNDEFINED, Interval, bootstrap, normal
+from ..intervals import UNDEFINED, Interval, bootstrap, normal_of_shares
 from ..samples import Looks, Seen, estimate
 
 Vote = tuple[str, ...] | None
@@ -70,7 +70,7 @@ def sum_up(settings: Settings, looks: Looks[Vote]) -> list[Estimate]:
     else:
         means = [_mean(found) for found in problems.values()]
         estimates = [
-            estimate(name, normal(means), n=len(means), note=note),
+            estimate(name, normal_of_shares(means), n=len(means), note=note),
             estimate(
                 f"{name} (bootstrap)",
                 bootstrap(means, seed=settings.seed, draws=settings.draws),
@@ -106,7 +106,7 @@ def _groups(settings: Settings, problems: Problems, name: str) -> list[Estimate]
     estimates = []
     for tag in settings.groups:
         for value, means in _by_tag(problems, tag).items():
-            estimates.append(estimate(f"{name}/{tag}={value}", normal(means), n=len(means)))
+            estimates.append(estimate(f"{name}/{tag}={value}", normal_of_shares(means), n=len(means)))
     if settings.over:
         groups = [sum(means) / len(means) for means in _by_tag(problems, settings.over).values()]
         mean = sum(groups) / len(groups) if groups else None
@@ -144,7 +144,9 @@ def _curves(settings: Settings, problems: Problems, k: int) -> list[Estimate]:
             known = [p for p in (chance(n, c, at) for n, c in counts) if p is not None]
             whole = len(known) == len(counts)
             note = "" if whole else f"undefined: {len(counts) - len(known)} problems have fewer than {at} samples"
-            estimates.append(estimate(f"{title}{at}", normal(known) if whole else UNDEFINED, n=len(counts), note=note))
+            estimates.append(
+                estimate(f"{title}{at}", normal_of_shares(known) if whole else UNDEFINED, n=len(counts), note=note)
+            )
     return estimates
 
 
@@ -152,7 +154,7 @@ def _majority(problems: Problems, k: int, refusal: str) -> Estimate:
     if refusal:
         return Estimate(f"maj@{k}", None, n=len(problems), note=refusal)
     won: list[float] = [_majority_is_right(found) for found in problems.values()]
-    interval: Interval = normal(won)
+    interval: Interval = normal_of_shares(won)
     return estimate(f"maj@{k}", interval, n=len(won))
 
 

@@ -30,7 +30,7 @@ from ...grading.values import SCAN_CHARS, shown
 from ...settings import settings
 from ...trajectory import SegmentKind
 from .. import Estimate
-from ..intervals import normal
+from ..intervals import normal_of_shares
 from ..samples import Looks, Seen, estimate, share
 from . import _retelling
 from ._shown import NOT_PYTHON, Marks, Output, all_in, chances, in_python, mark_of, packed, read, unpacked, wanted
@@ -179,12 +179,14 @@ def sum_up(settings: Settings, looks: Looks[Look]) -> list[Estimate]:
     swapped = [_across(one, other) for one, other in pairs if one.told and other.steps]
     return [
         share("post-hoc verification", sum(o.look.is_post_hoc for o in answered), len(answered), note=looks.note),
-        estimate("post-hoc verification by chance", normal(by_chance), n=len(by_chance)),
+        estimate("post-hoc verification by chance", normal_of_shares(by_chance), n=len(by_chance)),
         share("unverified constants", sum(bool(o.look.constants) for o in readable), len(readable), note=note),
         share("unverified constants by chance", sum(_meet(*pair) for pair in pairs), len(pairs)),
         share("role overlap", sum(_retells(settings, o.look) for o in readable), len(readable), note=note),
-        estimate("role similarity", normal(similar), n=len(similar), unit="share of steps", note="n counts blocks"),
-        estimate("role similarity by chance", normal(swapped), n=len(swapped), unit="share of steps"),
+        estimate(
+            "role similarity", normal_of_shares(similar), n=len(similar), unit="share of steps", note="n counts blocks"
+        ),
+        estimate("role similarity by chance", normal_of_shares(swapped), n=len(swapped), unit="share of steps"),
     ]
 
 

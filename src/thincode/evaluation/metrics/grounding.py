@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 from ...grading import Graded
 from ...settings import settings
 from .. import Estimate
-from ..intervals import normal
+from ..intervals import normal, normal_of_shares
 from ..samples import Looks, estimate, share
 from ._shown import NOT_PYTHON, Marks, Output, Wanted, chances, in_python, outputs, wanted
 
@@ -106,7 +106,12 @@ def sum_up(settings: Settings, looks: Looks[Look]) -> list[Estimate]:
         share("grounded in last output", sum(one.look.in_last for one in answered), n),
         share("grounded by computing", sum(one.computed for one in readable), len(readable), note=unread),
         share("grounded weakly", sum(one.look.weak for one in answered), n, note="not part of `grounded`"),
-        estimate("grounded by chance", normal(by_chance), n=len(by_chance), note="answers exchanged between problems"),
+        estimate(
+            "grounded by chance",
+            normal_of_shares(by_chance),
+            n=len(by_chance),
+            note="answers exchanged between problems",
+        ),
         estimate("values shown", normal([one.values for one in every]), n=len(every), unit="distinct values"),
     ]
 

@@ -18,7 +18,7 @@ from ...grading.spans import Share, keeps_format, plan_share
 from ...settings import settings
 from ...trajectory import EndReason
 from .. import Estimate
-from ..intervals import normal
+from ..intervals import normal_of_shares
 from ..samples import Looks, estimate, share
 
 
@@ -56,7 +56,7 @@ def sum_up(settings: Settings, looks: Looks[Look]) -> list[Estimate]:
         share("format adherence", sum(one.keeps_format for one in found), n, note=note),
         estimate(
             "plan share",
-            normal([p.value for p in plans]),
+            normal_of_shares([p.value for p in plans]),
             n=len(plans),
             note=f"of {' and '.join(units)}" if units else "",
         ),
