@@ -21,6 +21,7 @@ Values are validated strictly: text is no number, 1 is not true. Lists become tu
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
 import importlib
@@ -32,8 +33,6 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Generic, TypeVar, cast, dataclass_transform
-
-from annotated_types import Ge, Gt, Le
 
 from ._mistakes import Mistakes, choices, classes_at, explain
 from ._overrides import apply_overrides, leaves, origins
@@ -49,6 +48,7 @@ __all__ = [
     "PositiveInt",
     "Resolved",
     "Share",
+    "Within",
     "apply_overrides",
     "dump",
     "kind",
@@ -66,11 +66,25 @@ __all__ = [
 
 T = TypeVar("T")
 
-PositiveInt = Annotated[int, Ge(1)]
-NonNegativeInt = Annotated[int, Ge(0)]
-PositiveFloat = Annotated[float, Gt(0)]
-NonNegativeFloat = Annotated[float, Ge(0)]
-Share = Annotated[float, Ge(0), Le(1)]
+
+class Within:
+    """Marks a number with its bounds, in pydantic's words: `Within(gt=0, le=1)`.
+
+    `annotated_types` has such marks too, and takes longer to import than all of `thincode.interpreter`.
+    """
+
+    def __init__(self, **bounds: float) -> None:
+        self.bounds = bounds
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
+        return {**handler(source), **self.bounds}
+
+
+PositiveInt = Annotated[int, Within(ge=1)]
+NonNegativeInt = Annotated[int, Within(ge=0)]
+PositiveFloat = Annotated[float, Within(gt=0)]
+NonNegativeFloat = Annotated[float, Within(ge=0)]
+Share = Annotated[float, Within(ge=0, le=1)]
 """From 0 to 1, both included."""
 
 
@@ -284,12 +298,19 @@ def _parse(cls: type[T], raw: Any) -> T:
     raw = dump(raw)
     if not isinstance(raw, Mapping):
         raise Mistakes([((), f"expected keys and values, found {raw!r}")])
+    if not raw:
+        with contextlib.suppress(TypeError):  # a key has no default: what is missing is said below
+            return _checked(cls())
     raw = _with_usual_kinds(cls, raw)
     try:
         # By way of JSON because pydantic's strict mode there knows tuples, enums and paths, and still takes "5" for text.
         value: T = _adapter(cast("Hashable", cls)).validate_json(json.dumps(raw), strict=True)
     except ValidationError as error:
         raise Mistakes([found for problem in error.errors() for found in explain(cls, raw, problem)]) from None
+    return _checked(value)
+
+
+def _checked(value: T) -> T:
     wrong = list(_checks(value, ()))
     if wrong:
         raise Mistakes(wrong)

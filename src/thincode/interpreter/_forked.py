@@ -8,14 +8,16 @@ import resource
 import threading
 import warnings
 from functools import partial
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from ..errors import InfrastructureError
 from . import Limits
 from ._link import Link
-from ._process import Process
-from ._session import ForkedSession
 from .tiers import NOTHING, Tier, demand
+
+if TYPE_CHECKING:
+    from ._process import Process
+    from ._session import ForkedSession
 
 MAX_ASKED = 64
 """Session requests under way at once; a message holds three descriptors and the kernel bounds those in flight."""
@@ -73,6 +75,8 @@ class ForkedInterpreter:
             InfrastructureError: no session can be made.
             IsolationError: this machine gives less isolation than it must.
         """
+        from ._session import ForkedSession  # here and in `fork`: while they are loaded, the supervisor starts
+
         return self.adopt(ForkedSession(self, seed=seed, process=await self.fork(seed)))
 
     def adopt(self, session: ForkedSession) -> ForkedSession:
@@ -82,6 +86,8 @@ class ForkedInterpreter:
 
     async def fork(self, seed: int) -> Process:
         """A fresh process for a session; a new supervisor where the old one has died."""
+        from ._process import Process
+
         if self._closed:
             raise InfrastructureError("the interpreter is closed; open another")
         async with self._gate:

@@ -13,8 +13,8 @@ import tempfile
 from typing import IO, Any
 
 from ..errors import InfrastructureError
-from . import Limits, _supervisor
-from ._zygote import Orders
+from . import Limits
+from ._orders import Orders, command, environment
 
 
 class Link:
@@ -43,8 +43,8 @@ class Link:
         )  # fmt: skip
         try:
             self.process = subprocess.Popen(
-                _supervisor.command(orders), stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=self.errors,
-                env=_supervisor.environment(), pass_fds=[theirs.fileno()], start_new_session=True,
+                command(orders), stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=self.errors,
+                env=environment(), pass_fds=[theirs.fileno()], start_new_session=True,
             )  # fmt: skip
         except OSError as error:
             self.control.close()

@@ -1,6 +1,6 @@
 """The process between client and zygote: it ends everything when the client goes, and cleans up. It runs no model code.
 
-It is started by exec (see `command`), so that nothing of the client comes along: no threads, no torch, no environment.
+It is started by exec (see `_orders.command`), so that nothing of the client comes along: no threads, no torch, no environment.
 """
 
 from __future__ import annotations
@@ -12,45 +12,20 @@ import shutil
 import signal
 import sys
 import traceback
-from pathlib import Path
 
 from . import _isolation as isolation
 from . import _zygote as zygote
 from ._kernel import LINUX, PDEATHSIG, Procfs, call
+from ._orders import Orders
 
 CHECK_S = 0.5
 """Seconds between looks at whether the client still lives; a fork of the client may hold our lifeline open."""
-
-# The package is entered without its `__init__` files: a small process forks fast.
-BOOT = """
-import sys, types
-for name, folder in {packages!r}:
-    sys.modules[name] = module = types.ModuleType(name)
-    module.__path__ = [folder]
-from thincode.interpreter._supervisor import main
-main()
-"""
-
-
-def command(orders: zygote.Orders) -> list[str]:
-    """What to exec."""
-    here = Path(__file__).parent
-    packages = [("thincode", str(here.parent)), ("thincode.interpreter", str(here))]
-    values = json.dumps({field: getattr(orders, field) for field in orders.__dataclass_fields__})
-    return [sys.executable, "-P", "-X", "utf8", "-c", BOOT.format(packages=packages), values]
-
-
-def environment() -> dict[str, str]:
-    """All that the supervisor inherits: no secret of the client, a fixed hash seed, one thread in every library."""
-    kept = {name: os.environ[name] for name in ("LD_LIBRARY_PATH", "PYTHONHOME") if name in os.environ}
-    # A container's user may have no home at all.
-    return {**zygote.QUIET, **kept, "HOME": os.environ.get("HOME", "/"), "PYTHONHASHSEED": "0"}
 
 
 def main() -> None:
     """Start the zygote, wait for the client or the zygote to go, kill and clean."""
     values = json.loads(sys.argv[1])
-    orders = zygote.Orders(**{**values, "preload": tuple(values["preload"]), "off": tuple(values["off"])})
+    orders = Orders(**{**values, "preload": tuple(values["preload"]), "off": tuple(values["off"])})
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C in a terminal is for the client
     client = os.getppid()
     os.umask(0o022)
@@ -75,7 +50,7 @@ def main() -> None:
     os._exit(0)
 
 
-def become_zygote(orders: zygote.Orders) -> None:
+def become_zygote(orders: Orders) -> None:
     """Isolate, fork the zygote into the new namespaces, wait for it; never returns."""
     try:
         signal.set_wakeup_fd(-1)

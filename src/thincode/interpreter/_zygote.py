@@ -22,7 +22,6 @@ import socket
 import sys
 import traceback
 import warnings
-from dataclasses import dataclass
 
 from . import _isolation as isolation
 from . import _output, _pages
@@ -31,6 +30,7 @@ from . import _worker as worker
 from ._checkpoint import Checkpoint
 from ._gp import GpWorker
 from ._kernel import LINUX, NEWPID, call
+from ._orders import QUIET, Orders
 
 WARM_UP = {
     "numpy": "import numpy as m; m.linalg.solve(m.eye(3) + 1, m.ones(3)); m.random.default_rng(0).normal(size=3); "
@@ -46,27 +46,13 @@ WARM_UP = {
 """What a first block usually does with a module: run once here, its caches are warm in every session."""
 
 
-@dataclass(frozen=True)
-class Orders:
-    """What the client asks of a zygote, as JSON over the supervisor's standard input."""
-
-    preload: tuple[str, ...]
-    pool: int
-    limits: dict[str, int]
-    output_chars: int
-    control: int
-    scratch: str
-    """An empty folder, removed at the end."""
-    first_at_once: bool = False
-    """Give out the first session when the first module is there, before the rest of the preload."""
-    off: tuple[str, ...] = ()
-    """Layers of isolation not to try: by tests, or all of them where the user wants none."""
-    library: str = ""
-    """The libpari that blocks are given to; empty: blocks are Python."""
-
-
 def preload(name: str, exercise: str) -> str:
-    """Import a module and run what exercises it: `on`, or why not."""
+    """Import a module and run what exercises it: `on`, or why not.
+
+    Nothing is collected meanwhile, which is a sixth of an import's time; and what is there then counts as old, so that the first
+    thing a session does is not to look through all of it.
+    """
+    gc.disable()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
@@ -74,6 +60,9 @@ def preload(name: str, exercise: str) -> str:
             exec(exercise, {})
         except Exception as error:
             return f"{type(error).__name__}: {error}"
+        finally:
+            gc.freeze()
+            gc.enable()
     return "on"
 
 
@@ -111,6 +100,7 @@ class Zygote:
                 f"the zygote has {threads} threads after importing {', '.join(loaded)}; forking is not safe"
             )
         # Every session is a fork: what is here now is never collected, so its pages stay shared.
+        gc.unfreeze()
         gc.collect()
         gc.freeze()
         _pages.enlarge(self.procfs.descriptor)
@@ -221,19 +211,6 @@ def behave_as_guest() -> None:
         os.sched_getaffinity = lambda pid: {0}
     for number in (signal.SIGALRM, signal.SIGVTALRM, signal.SIGPROF):
         signal.signal(number, signal.SIG_IGN)
-
-
-QUIET = {
-    "OMP_NUM_THREADS": "1",
-    "OPENBLAS_NUM_THREADS": "1",
-    "MKL_NUM_THREADS": "1",
-    "NUMEXPR_NUM_THREADS": "1",
-    "VECLIB_MAXIMUM_THREADS": "1",
-    "MPLBACKEND": "Agg",
-    "HOME": "/tmp",
-    "LANG": "C.UTF-8",
-}
-"""All a session finds in its environment."""
 
 
 def run(orders: Orders, ground: isolation.Ground) -> None:

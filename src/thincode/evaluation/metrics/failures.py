@@ -21,13 +21,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from typing import Annotated, Any, NamedTuple
-
-from annotated_types import Ge, Le
+from typing import Any, NamedTuple
 
 from ...grading import Graded
 from ...grading.values import SCAN_CHARS, shown
-from ...settings import settings
+from ...settings import Share, settings
 from ...trajectory import SegmentKind
 from .. import Estimate
 from ..intervals import normal_of_shares
@@ -54,7 +52,7 @@ _LEAST_STEPS = 3
 class Settings:
     """Where to draw lines."""
 
-    overlap: Annotated[float, Ge(0.0), Le(1.0)] = 0.75
+    overlap: Share = 0.75
     """Similarity from which a text retells its block."""
     small: int = 2
     """Whole numbers up to this one are no constants: every program has them."""
