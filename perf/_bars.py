@@ -92,9 +92,12 @@ def bars(found: Mapping[str, Any]) -> list[Bar]:
         Bar("memory of a session with a checkpoint", of("ours", "copied", "mib"), AT_MOST, 18, "MiB"),
         Bar(
             "isolation, CPU of a session over fork alone",
-            more(of("ours", "cycles", "cpu_ms"), of("unisolated", "cycles", "cpu_ms")), AT_MOST, 25, "%",
+            more(*(at(found, "isolation", side, "cpu_ms") for side in ("ours", "unisolated"))), AT_MOST, 25, "%",
         ),
-        Bar("isolation, tiny block", more(of("ours", "tiny", "p50"), of("unisolated", "tiny", "p50")), AT_MOST, 3, "%"),
+        Bar(
+            "isolation, tiny block",
+            more(*(at(found, "isolation", side, "tiny", "p50") for side in ("ours", "unisolated"))), AT_MOST, 3, "%",
+        ),
         Bar("checkpoints, share of executed CPU", None if share is None else 100 * share, AT_MOST, 10, "%"),
         Bar(
             "warm sympy solve, beside bare Python",

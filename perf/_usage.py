@@ -78,3 +78,11 @@ def settled_mib(*, seconds: float = 5.0) -> float:
             return now
         last = now
     return last
+
+
+def returned_mib(before: float, *, seconds: float = 60.0) -> float:
+    """What could be handed out once it is within 16 MiB of `before` again, or after so many seconds: processes end in time."""
+    end = time.monotonic() + seconds
+    while available_mib() < before - 16 and time.monotonic() < end:
+        time.sleep(0.25)
+    return settled_mib()

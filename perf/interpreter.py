@@ -27,7 +27,7 @@ from typing import Any
 
 from _bars import bars, table
 from _sides import DIED, LIMIT_S, SIDES, Side
-from _usage import Cpu, remove_groups, settled_mib
+from _usage import Cpu, remove_groups, returned_mib, settled_mib
 
 from thincode import _environment
 
@@ -59,7 +59,6 @@ COUNTS = {
     "spawned": {"first": 10, "tiny": 1000, "solve": 100, "cycles": 30, "memory": (32,)},
     "replay": {"first": 5, "tiny": 4, "solve": 4, "cycles": 20},
     "smolagents": {"first": 10, "tiny": 300, "solve": 50, "cycles": 200},
-    "unisolated": {"first": 20, "tiny": 2000, "cycles": 96, "at_once": 8},
 }
 """How often each thing is done. Memory counts are sessions alive; a peer that takes tens of MiB each is asked for 32."""
 QUICK = {"first": 3, "tiny": 50, "solve": 10, "cycles": 8, "live": 8, "memory": (8,), "copied": 4, "paired": 10}
@@ -179,6 +178,7 @@ async def memory(side: Side, count: int, *, live_tiny: int = 0, block: str = "")
         draw = random.Random(1)
         found["tiny"] = spread([await timed(draw.choice(sessions), TINY, "2") for _ in range(live_tiny)])
     await asyncio.gather(*(session.close() for session in sessions))
+    returned_mib(before)  # what comes next is measured on a machine as it was
     return found
 
 
@@ -239,6 +239,30 @@ def cold_start(rounds: int) -> dict[str, dict[str, float]]:
     return {name: spread(values) for name, values in found.items()}
 
 
+async def isolation(counts: Mapping[str, Any]) -> dict[str, Any]:
+    """What the layers cost: our sides with them and without, in alternating order in one process."""
+    sides, cpu = {name: SIDES[name]() for name in ("ours", "unisolated")}, Cpu()
+    for side in sides.values():
+        await side.open()
+        await first_result(side, 2)  # its modules are there
+    spent: dict[str, float] = dict.fromkeys(sides, 0.0)
+    batches = counts["cycles"] // counts["at_once"]
+    for number in range(batches):
+        for name in sorted(sides, reverse=bool(number % 2)):
+            done = await cycles(sides[name], counts["at_once"], counts["at_once"], cpu)
+            await asyncio.sleep(0.1)  # what it began has ended
+            spent[name] += done["cpu_ms"]
+    sessions = {name: await side.session() for name, side in sides.items()}
+    tiny: dict[str, list[float]] = {name: [] for name in sides}
+    for number in range(counts["tiny"]):
+        for name in sorted(sides, reverse=bool(number % 2)):
+            tiny[name].append(await timed(sessions[name], TINY, "2"))
+    for name, side in sides.items():
+        await sessions[name].close()
+        await side.close()
+    return {name: {"cpu_ms": spent[name] / batches, "tiny": spread(tiny[name])} for name in sides}
+
+
 def trajectories(folder: Path) -> list[list[str]]:
     """The code blocks of published trajectories, those of one problem together."""
     rows = [json.loads(line) for line in (folder / "traj_mathcoder.jsonl").read_text(encoding="utf-8").splitlines()]
@@ -294,7 +318,7 @@ def run(words: argparse.Namespace) -> dict[str, Any]:
     print(f"{about['cpus']} CPUs, load {about['load_before']:.1f}, {about['platform']}", flush=True)
     found: dict[str, Any] = {"machine": about, "sides": {}, "absent": {}}
     quick = ["--quick"] if words.quick else []
-    for name in words.only or SIDES:
+    for name in words.only or COUNTS:
         if absent := missing(name):
             found["absent"][name] = absent
             print(f"{SIDES[name].name}: absent, needs {', '.join(absent)}: pip install 'thincode[perf]'", flush=True)
@@ -302,6 +326,7 @@ def run(words: argparse.Namespace) -> dict[str, Any]:
         found["sides"][name] = in_own_process("--part", name, *quick)
         print(f"{SIDES[name].name}: {json.dumps(found['sides'][name])[:160]} …", flush=True)
     found["cold"] = in_own_process("--part", "cold", *quick)
+    found["isolation"] = in_own_process("--part", "isolation", *quick)
     if words.data is not None:
         found["checkpoints"] = in_own_process("--part", "checkpoints", "--data", str(words.data), *quick)
     return found
@@ -313,10 +338,10 @@ def part(words: argparse.Namespace) -> Any:
         return cold_start(2 if words.quick else 6)
     if words.part == "checkpoints":
         return asyncio.run(checkpoints(words.data, 5 if words.quick else 100))
-    counts: dict[str, Any] = COUNTS[words.part]
+    counts: dict[str, Any] = COUNTS["ours" if words.part == "isolation" else words.part]
     if words.quick:
         counts = {name: QUICK.get(name, value) for name, value in counts.items()}
-    return asyncio.run(measure(words.part, counts))
+    return asyncio.run(isolation(counts) if words.part == "isolation" else measure(words.part, counts))
 
 
 def arguments(argv: Sequence[str] | None = None) -> argparse.Namespace:
@@ -326,7 +351,7 @@ def arguments(argv: Sequence[str] | None = None) -> argparse.Namespace:
         "--data", type=Path, metavar="DIR", help="folder with traj_mathcoder.jsonl; without it no such figure"
     )
     parser.add_argument("--quick", action="store_true", help="few of everything, to see that it works")
-    parser.add_argument("--only", nargs="+", choices=SIDES, help="these sides")
+    parser.add_argument("--only", nargs="+", choices=COUNTS, help="these sides")
     parser.add_argument("--part", help=argparse.SUPPRESS)
     return parser.parse_args(argv)
 

@@ -293,14 +293,14 @@ def _adapter(cls: Any) -> Any:
 
 
 def _parse(cls: type[T], raw: Any) -> T:
-    from pydantic import ValidationError
-
     raw = dump(raw)
     if not isinstance(raw, Mapping):
         raise Mistakes([((), f"expected keys and values, found {raw!r}")])
     if not raw:
         with contextlib.suppress(TypeError):  # a key has no default: what is missing is said below
             return _checked(cls())
+    from pydantic import ValidationError
+
     raw = _with_usual_kinds(cls, raw)
     try:
         # By way of JSON because pydantic's strict mode there knows tuples, enums and paths, and still takes "5" for text.

@@ -9,9 +9,8 @@ import signal
 import socket
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from . import Limits, _output
 from . import _worker as wire
@@ -48,8 +47,7 @@ class Stop(Enum):
     WALL = "wall"
 
 
-@dataclass(frozen=True)
-class Ended:
+class Ended(NamedTuple):
     """One block, as the client saw it end; times in seconds."""
 
     end: End
@@ -118,10 +116,14 @@ class BlockRun:
     async def _send(self, frame: bytes) -> None:
         """At once where the socket takes it, as it nearly always does."""
         channel = self.process.channel
-        with contextlib.suppress(OSError):  # the worker is gone; the reins will say
-            with contextlib.suppress(BlockingIOError):
-                frame = frame[channel.send(frame) :]
-            if frame:
+        try:
+            frame = frame[channel.send(frame) :]
+        except BlockingIOError:
+            pass
+        except OSError:  # the worker is gone; the reins will say
+            return
+        if frame:
+            with contextlib.suppress(OSError):
                 await self.loop.sock_sendall(channel, frame)
 
     # --- time ------------------------------------------------------------------------------------------------------

@@ -41,11 +41,11 @@ from ._kernel import (
     Procfs,
     call,
 )
+from ._orders import CLOSED
 
 NOBODY = 65534
 USERS = range(20_000, 60_000)
 """Whom root's workers become where there are no namespaces, one after the other."""
-CLOSED = "Python stands in a folder that other users may not enter"
 
 
 class Report(dict[str, str]):

@@ -20,6 +20,9 @@ QUIET = {
 }
 """All a session finds in its environment."""
 
+CLOSED = "Python stands in a folder that other users may not enter"
+"""Why a layer is missing, as the processes report it and the client knows what to do about it."""
+
 
 @dataclass(frozen=True)
 class Orders:

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from enum import StrEnum
 
 from ..errors import IsolationError
-from ._isolation import CLOSED
+from ._orders import CLOSED
 
 
 class Tier(StrEnum):
