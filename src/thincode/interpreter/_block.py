@@ -10,7 +10,7 @@ import socket
 import time
 from collections.abc import Sequence
 from enum import Enum
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from . import Limits, _output
 from . import _worker as wire
@@ -81,6 +81,7 @@ class BlockRun:
         self.answer = bytearray()
         self.stop: Stop | None = None
         self.timer: asyncio.TimerHandle | None = None
+        self.sending: asyncio.Future[None] | None = None
 
     async def run(self, number: int, body: str, *, copies: Sequence[Sequence[int]] = ()) -> Ended:
         """See `Process.run`; with `copies` (a channel and an output for each) ask for so many copies of the worker."""
@@ -93,7 +94,8 @@ class BlockRun:
         try:
             await self._send(wire.pack(self.nonce, number, kind, body.encode("utf-8", "surrogatepass")))
             for descriptors in copies:
-                socket.send_fds(process.channel, [b"+"], descriptors)
+                with contextlib.suppress(OSError):  # as above
+                    socket.send_fds(process.channel, [b"+"], descriptors)
             end, detail, dropped = await self.done
         finally:
             self._let_go()
@@ -112,9 +114,14 @@ class BlockRun:
     def _let_go(self) -> None:
         if self.timer is not None:
             self.timer.cancel()
+        if self.sending is not None:
+            self.sending.cancel()
 
     async def _send(self, frame: bytes) -> None:
-        """At once where the socket takes it, as it nearly always does."""
+        """At once where the socket takes it, as it nearly always does; else until it is sent, or the block has ended.
+
+        A worker that died need not close the channel: its checkpoint holds it too.
+        """
         channel = self.process.channel
         try:
             frame = frame[channel.send(frame) :]
@@ -123,8 +130,11 @@ class BlockRun:
         except OSError:  # the worker is gone; the reins will say
             return
         if frame:
-            with contextlib.suppress(OSError):
-                await self.loop.sock_sendall(channel, frame)
+            self.sending = asyncio.ensure_future(self.loop.sock_sendall(channel, frame))
+            first: list[asyncio.Future[Any]] = [self.sending, self.done]
+            await asyncio.wait(first, return_when=asyncio.FIRST_COMPLETED)
+            if self.sending.done() and not self.sending.cancelled():
+                self.sending.exception()  # here too the reins will say
 
     # --- time ------------------------------------------------------------------------------------------------------
 

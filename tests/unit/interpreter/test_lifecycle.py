@@ -119,6 +119,24 @@ def test_a_canceled_block_never_answers_for_the_next() -> None:
     assert asyncio.run(use()).output == "'next'\n"
 
 
+@pytest.mark.parametrize("how", [signal.SIGSTOP, signal.SIGKILL])
+@pytest.mark.parametrize("checkpointed", [True, False])
+def test_a_block_too_long_for_the_socket_ends_though_nobody_reads_it(how: signal.Signals, checkpointed: bool) -> None:
+    async def scenario() -> tuple[BlockResult, BlockResult]:
+        limits = Limits(cpu_s=5, wall_s=1, memory_mib=256, grace_s=0.2)
+        async with python.PythonInterpreter(BARE, limits=limits) as interpreter, await interpreter.session() as session:
+            await session.run("kept = 6 * 7")
+            if checkpointed:
+                await session.run("while True: pass")  # a copy always follows a block that was stopped
+            assert session._process is not None
+            os.kill(session._process.pid, how)
+            return await asyncio.wait_for(session.run("x = '" + "9" * 4_000_000 + "'"), 10), await session.run("kept")
+
+    ended, after = asyncio.run(scenario())
+    assert ended.status is Status.LIMIT
+    assert after.output == "42\n"
+
+
 def test_a_block_under_way_is_lost_when_its_session_is_closed() -> None:
     async def use() -> list[BlockResult]:
         async with python.open(BARE, limits=LIMITS) as interpreter:
