@@ -94,7 +94,7 @@ class BlockRun:
         try:
             await self._send(wire.pack(self.nonce, number, kind, body.encode("utf-8", "surrogatepass")))
             for descriptors in copies:
-                with contextlib.suppress(OSError):  # as above
+                with contextlib.suppress(OSError):  # the worker is gone; the reins will say
                     socket.send_fds(process.channel, [b"+"], descriptors)
             end, detail, dropped = await self.done
         finally:

@@ -26,7 +26,7 @@ CLOSED = "Python stands in a folder that other users may not enter"
 
 @dataclass(frozen=True)
 class Orders:
-    """What the client asks of a zygote, as JSON over the supervisor's standard input."""
+    """What the client asks of a zygote, as JSON in the supervisor's command line."""
 
     preload: tuple[str, ...]
     pool: int

@@ -211,9 +211,8 @@ class Worker:
                 self.armed = True
                 answer = self._guarded(code)
                 if answer[0] == ERROR:
-                    self.saved.collect(
-                        1
-                    )  # in a later block's output, the last words of what its frames held would be a riddle
+                    # In a later block's output, the last words of what its frames held would be a riddle.
+                    self.saved.collect(1)
             finally:
                 self.armed = False
                 self.saved.settrace(None)  # before anything else is called: a trace function would see it
