@@ -216,9 +216,14 @@ def save(model: Any, tokenizer: Tokenizer | None, folder: Path) -> None:
 
 
 def put_in_place(beside: Path, folder: Path) -> None:
-    """Make `beside` durable and give it the name `folder`, replacing what has that name."""
+    """Make `beside` durable and give it the name `folder`, replacing what has that name.
+
+    Who may read the folder may read its files: safetensors keeps weights to this user, and a server may be another's.
+    """
+    readable = beside.stat().st_mode & 0o666
     for path in sorted(beside.rglob("*")):
         if path.is_file():
+            path.chmod(readable)
             with path.open("rb") as file:
                 os.fsync(file.fileno())
         else:

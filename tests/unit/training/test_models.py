@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -53,6 +54,18 @@ def test_a_saved_model_loads_here_and_in_plain_transformers(tmp_path: Path) -> N
     assert "17 + 5?" in rendered
     assert plain("17 + 5?").input_ids == tokenizer.encode("17 + 5?", special=False)
     assert [path.name for path in tmp_path.iterdir()] == ["model"]
+
+
+def test_weights_are_readable_to_whom_the_folder_is(tmp_path: Path) -> None:
+    from training_cases import tiny_model
+
+    for mask, mode in ((0o022, 0o644), (0o077, 0o600)):
+        before = os.umask(mask)
+        try:
+            save(tiny_model(), None, tmp_path / f"{mode:o}")
+        finally:
+            os.umask(before)
+        assert {path.stat().st_mode & 0o777 for path in (tmp_path / f"{mode:o}").iterdir()} == {mode}
 
 
 def test_a_save_that_fails_leaves_the_old_folder(tmp_path: Path) -> None:
