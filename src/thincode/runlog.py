@@ -20,7 +20,7 @@ import fcntl
 import json
 import os
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -150,7 +150,7 @@ class RunFolder:
         try:
             begun = (path / "recipe.resolved.yaml").is_file()
             if begun and resume:
-                _check_same_recipe(path, resolved)
+                check_same_recipe(path, resolved)
                 _sweep(path)
             else:
                 _check_empty(path, begun=begun)
@@ -302,7 +302,12 @@ def _check_empty(path: Path, *, begun: bool) -> None:
         raise RunFolderError(f"{path}: holds {held[0]!r} and no thincode run; name another folder with --out")
 
 
-def _check_same_recipe(path: Path, resolved: Mapping[str, Any]) -> None:
+def check_same_recipe(path: Path, resolved: Mapping[str, Any], *, but: Collection[str] = ()) -> None:
+    """Refuse to go on in `path` with other settings than the run there has, those in `but` aside.
+
+    Raises:
+        RunFolderError: each key that differs is named; or the folder is from a newer thincode.
+    """
     written = _environment_at(path).get("format", FORMAT)
     if written > FORMAT:
         raise RunFolderError(
@@ -316,7 +321,7 @@ def _check_same_recipe(path: Path, resolved: Mapping[str, Any]) -> None:
     differs = [
         f"  {key}: {before.get(key, absent)!r} there, {now.get(key, absent)!r} now"
         for key in dict.fromkeys([*before, *now])
-        if before.get(key, absent) != now.get(key, absent)
+        if before.get(key, absent) != now.get(key, absent) and key not in but
     ]
     if differs:
         raise RunFolderError(

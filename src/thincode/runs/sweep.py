@@ -24,6 +24,7 @@ from ..evaluation.paired import compare
 from ..evaluation.scorecard import read
 from ..evaluation.seeds import card_over_seeds, over_seeds
 from ..grading import Graded
+from ..runlog import check_same_recipe
 from ..settings import Resolved
 from . import pipeline
 from .compare import evaluation_of, graded
@@ -129,7 +130,13 @@ def run(
 
     Returns:
         A scorecard over seeds for each arm that has a finished run.
+
+    Raises:
+        RunFolderError: a finished run has other settings than its arm; each is named.
     """
+    for one in every:
+        if one.is_done:  # where the other arm's model lies may change: a sweep's folder can be moved
+            check_same_recipe(one.folder, one.resolved.resolved, but=["rl.model"] if one.start else ())
     for number, one in enumerate(runs, start=1):
         if one.is_done:
             continue

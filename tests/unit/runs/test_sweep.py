@@ -129,6 +129,17 @@ def test_a_sweep_ends_in_a_table_a_file_and_a_page(
     assert "Intervals over seeds" in page
 
 
+def test_a_finished_run_with_other_settings_does_not_slip_into_the_table(
+    gold: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["sweep", str(gold), "--out", str(tmp_path / "out"), "--quiet", "--resume", "--seeds", "1"]
+    assert main(words) == 0
+    assert main([*words, "sweep.arms.failing.set=[evaluate.budget.calls=3]"]) == 2
+    told = capsys.readouterr().err
+    assert f"{tmp_path}/out/failing/seed-1: the run there has another recipe" in told
+    assert "evaluate.budget.calls: " in told
+
+
 def test_a_run_that_another_process_is_at_is_left_to_it(
     gold: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
