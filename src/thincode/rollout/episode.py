@@ -31,6 +31,8 @@ RETRIES = 2
 """Fresh sessions tried when a block is lost; earlier blocks are replayed and must print the same."""
 
 _OURS = (SegmentKind.OUTPUT, SegmentKind.NOTICE)
+_RAN = (SegmentKind.CODE, SegmentKind.OUTPUT)
+_CUT = (EndReason.CONTEXT, EndReason.CALLS, EndReason.SECONDS, EndReason.LOST)
 _STATUS = {
     Status.OK: BlockStatus.OK,
     Status.ERROR: BlockStatus.ERROR,
@@ -164,7 +166,8 @@ class _Episode:
         """Whether the format knows no thoughts, or the model has ended its own."""
         if not isinstance(self.format, Thinks):
             return True
-        return any(self.format.thought_end in segment.text for segment in self.segments)
+        said = (segment.text for segment in self.segments if segment.kind not in _RAN)
+        return any(self.format.thought_end in text for text in said)
 
     def close_thought(self) -> bool:
         """End a thought whose tokens are spent, unless the model did; False when nothing more fits into the context."""
@@ -191,7 +194,7 @@ class _Episode:
             ids=self.tokens.ids if self.tokens is not None else None,
             outputs=tuple(segment.content for segment in self.segments if segment.kind is SegmentKind.OUTPUT),
             shots=self.shots,
-            stop="" if isinstance(self.format, Converses) else self.format.output("").before.strip(),
+            stop=self.format.output("").marker if self.setting.executes else "",
             tools=self.format if isinstance(self.format, Converses) else None,
         )
 
@@ -300,7 +303,7 @@ class _Episode:
             prompt=self.prompt,
             segments=tuple(self.segments),
             end=end,
-            answer=self.format.answer(self.segments),
+            answer=None if end in _CUT else self.format.answer(self.segments),  # a draft's box is no answer
             tokens=self.tokens.freeze() if self.tokens is not None else None,
             versions=self.ask.versions,
             usage=dict(self.voice.usage),

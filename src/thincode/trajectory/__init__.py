@@ -137,7 +137,7 @@ class Trajectory:
     segments: tuple[Segment, ...]
     end: EndReason
     answer: str | None
-    """What the format's own rule finds in the text the model wrote; None if it finds nothing."""
+    """What the format's own rule finds in the text the model wrote; None if it finds nothing, or a budget cut the text."""
     tokens: Tokens | None = None
     versions: Mapping[str, str] = field(default_factory=dict)
     """For example thincode, model, prompt, checkpoint."""

@@ -29,10 +29,14 @@ def tokenizer() -> Tokenizer:
 
 @pytest.fixture
 def play(loop: LoopThread, interpreter: Interpreter, tokenizer: Tokenizer) -> Play:
-    def play(*turns: str, format: str, budget: Budget, executes: bool = True) -> Trajectory:
+    def play(
+        *turns: str, format: str, budget: Budget, executes: bool = True, heard: list[Context] | None = None
+    ) -> Trajectory:
         spoken = iter(turns)
 
         def say(context: Context) -> str:
+            if heard is not None:
+                heard.append(context)
             return next(spoken)
 
         async def one() -> Trajectory:
@@ -107,3 +111,42 @@ def test_with_the_interpreter_off_the_text_goes_on_behind_a_block(play: Play) ->
     found = play(text, format="tir", budget=Budget(context_tokens=2000), executes=False)
     assert kinds(found) == ["plan", "code", "answer"]
     assert (len(found.blocks), found.answer, found.end) == (0, "1", EndReason.FINISHED)
+
+
+def test_a_box_in_a_draft_that_a_budget_cut_is_no_answer(play: Play) -> None:
+    text = "abc it may be \\boxed{42} abc\n"
+    whole = play(text, format="tir", budget=Budget(context_tokens=2000))
+    cut = play(text + "abc\n" * 500, format="tir", budget=Budget(context_tokens=100))
+    assert (whole.end, whole.answer) == (EndReason.FINISHED, "42")
+    assert "\\boxed{42}" in cut.text
+    assert (cut.end, cut.answer) == (EndReason.CONTEXT, None)
+    block = "```python\nprint(1)\n```\n"
+    asked = play(block, "so \\boxed{1}\n" + block, block, format="tir", budget=Budget(context_tokens=4000, calls=1))
+    assert (asked.end, asked.answer) == (EndReason.CALLS, None)
+
+
+@pytest.mark.parametrize(
+    ("format", "executes", "stop"),
+    [
+        ("thinc", True, "\n```output"),
+        ("thinc", False, ""),
+        ("retool", True, "\n<interpreter>"),
+        ("mathcoder", True, "<|execution|>"),
+        ("aster", True, ""),
+        ("cot", True, ""),
+        ("qwen3_thinking", True, ""),
+    ],
+)
+def test_a_server_is_told_to_stop_where_an_output_would_begin_and_nowhere_else(
+    play: Play, format: str, executes: bool, stop: str
+) -> None:
+    heard: list[Context] = []
+    play("\\boxed{1}", format=format, budget=Budget(context_tokens=2000), executes=executes, heard=heard)
+    assert heard[0].stop == stop
+
+
+def test_an_end_of_thought_that_code_prints_ends_no_thought(play: Play) -> None:
+    block = "```python\nprint('</think>')\n```\n"
+    budget = Budget(context_tokens=2000, thinking_tokens=120)
+    found = play("<think>\n" + block, "abc " * 200, "\\boxed{42}", format="cort", budget=budget)
+    assert TIME_IS_UP in found.text

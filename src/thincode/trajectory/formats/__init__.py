@@ -52,6 +52,15 @@ class Insertion:
         """What the model sees."""
         return self.before + self.body + self.after
 
+    @property
+    def marker(self) -> str:
+        """What a server may stop at, since the model has nothing to say behind it; empty where only a token tells.
+
+        At the start of a line where that is where it stands: prose may name it.
+        """
+        begins = "" if self.ends_turn else self.before.rstrip()
+        return f"\n{begins}" if begins.strip() == begins and begins and self.before.endswith("\n") else begins
+
 
 class Scanner(Protocol):
     """Watches the text of one turn as it streams in."""
