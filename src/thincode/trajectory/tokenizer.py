@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -55,6 +55,7 @@ class Tokenizer:
             now: the clock for templates that write today's date.
         """
         self._backend = backend
+        self._readers: dict[frozenset[str], Any] = {}
         self._config = dict(config)
         self._template = template
         self._compiled = None if template is None else _chat.compile_template(template, now=now)
@@ -124,32 +125,42 @@ class Tokenizer:
             special: True for our own text, in which special tokens mean themselves. False for text of strangers: what
                 looks like a special token is encoded as the plain text it is.
             added: the same for added tokens that are not special (`<tool_call>`, a marker such as the fence's line);
-                as `special` if not given. Text of a model is encoded with `special=False, added=True`: a model can
-                sample a marker, and never a forged end of turn.
+                as `special` if not given.
         """
-        return list(self.encode_with_starts(text, special=special, added=added)[0])
-
-    def encode_with_starts(self, text: str, *, special: bool, added: bool | None = None) -> tuple[list[int], list[int]]:
-        """`encode`, and for each id the character of `text` it starts in (a token inside a character starts with it)."""
-        text = _SURROGATE.sub("�", text)
         backend = self._reader(special, special if added is None else added)
-        encoding = backend.encode(text, add_special_tokens=False)
+        return list(self._encode(backend, text)[0])
+
+    def encode_sampled(self, text: str, *, markers: Iterable[str] = ()) -> tuple[list[int], list[int]]:
+        """Ids of a text that a model wrote, and for each the character it starts in (inside a character: that one).
+
+        A model can sample any added token, and of the special ones its format's markers, but never a forged end of turn.
+
+        Args:
+            text: as for `encode`.
+            markers: texts that mean themselves also where the tokenizer holds them as special tokens.
+        """
+        return self._encode(self._reading_sampled(frozenset(markers)), text)
+
+    def _encode(self, backend: Any, text: str) -> tuple[list[int], list[int]]:
+        encoding = backend.encode(_SURROGATE.sub("�", text), add_special_tokens=False)
         return encoding.ids, [start for start, _ in encoding.offsets]
 
     def _reader(self, special: bool, added: bool) -> Any:
         if special:
             return self._reading_all
-        return self._reading_added if added else self._reading_plain
+        return self._reading_sampled(frozenset()) if added else self._reading_plain
 
     @functools.cached_property
     def _reading_all(self) -> Any:
         return _reader(self._backend, drop=None)
 
-    @functools.cached_property
-    def _reading_added(self) -> Any:
-        reader = _reader(self._backend, drop=None)
-        reader.encode_special_tokens = True
-        return reader
+    def _reading_sampled(self, markers: frozenset[str]) -> Any:
+        if markers not in self._readers:
+            ends = {self._added[token].content for token in self.eos_ids if token in self._added}
+            reader = _reader(self._backend, drop=None, plain=markers - ends)
+            reader.encode_special_tokens = True
+            self._readers[markers] = reader
+        return self._readers[markers]
 
     @functools.cached_property
     def _reading_plain(self) -> Any:
@@ -302,13 +313,17 @@ def _between(texts: Iterable[str], strings: Sequence[str]) -> Iterator[str]:
         yield from pattern.split(_SURROGATE.sub("�", text))
 
 
-def _reader(backend: Any, *, drop: set[str] | None) -> Any:
-    """A copy that reads text: offsets are exact (no post-processor trims them), and the tokens in `drop` don't exist."""
+def _reader(backend: Any, *, drop: set[str] | None, plain: Collection[str] = ()) -> Any:
+    """A copy that reads text: offsets are exact (no post-processor trims them), the tokens in `drop` don't exist, and those
+    in `plain` are not special.
+    """
     from tokenizers import Tokenizer as Backend
 
     state = json.loads(backend.to_str())
     state["post_processor"] = None
     state["truncation"] = state["padding"] = None
+    for token in state["added_tokens"]:
+        token["special"] = token["special"] and token["content"] not in plain
     if drop is not None:
         state["added_tokens"] = []
         vocabulary = state["model"].get("vocab")

@@ -124,7 +124,7 @@ def insertion_ids(tokenizer: Tokenizer, insertion: Insertion) -> list[list[int]]
     opened = tokenizer.plain_ends(insertion.before)[1]
     closed = tokenizer.plain_ends(insertion.after)[0]
     texts = [insertion.before[opened:], insertion.body, insertion.after[:closed]]
-    ids, starts = tokenizer.encode_with_starts("".join(texts), special=False, added=True)
+    ids, starts = tokenizer.encode_sampled("".join(texts))
     before, body, after = (ids[start:end] for start, end in spans(texts, starts))
     return [
         [*tokenizer.encode(insertion.before[:opened], special=True), *before],
@@ -195,7 +195,7 @@ def encode(trajectory: Trajectory, format: Format, tokenizer: Tokenizer, *, prom
     run: list[Segment] = []
 
     def flush() -> None:
-        ids, starts = tokenizer.encode_with_starts("".join(part.text for part in run), special=False, added=True)
+        ids, starts = tokenizer.encode_sampled("".join(part.text for part in run), markers=format.markers)
         for part, (start, end) in zip(run, spans([part.text for part in run], starts), strict=True):
             segments.append(replace(part, start=len(tokens) + start, end=len(tokens) + end))
         for token in ids:

@@ -111,7 +111,7 @@ def test_fallback_bytes_stream_too(text: str) -> None:
 
 
 def test_a_character_in_two_tokens_comes_out_whole(tokenizer: Tokenizer) -> None:
-    ids, starts = tokenizer.encode_with_starts("a😀b", special=True)
+    ids, starts = tokenizer.encode_sampled("a😀b")
     stream = tokenizer.stream()
     assert [stream.feed(token) for token in ids] == ["a", "", "", "", "😀", "b"]
     assert starts == [0, 1, 1, 1, 1, 2]
@@ -119,7 +119,7 @@ def test_a_character_in_two_tokens_comes_out_whole(tokenizer: Tokenizer) -> None
 
 @given(text=st.text(alphabet="ab 1é😀\n<|>end`", max_size=30))
 def test_starts_are_what_the_stream_had_said_before(tokenizer: Tokenizer, text: str) -> None:
-    ids, starts = tokenizer.encode_with_starts(text, special=False, added=True)
+    ids, starts = tokenizer.encode_sampled(text)
     stream, said = tokenizer.stream(), 0
     for token, start in zip(ids, starts, strict=True):
         assert start == said

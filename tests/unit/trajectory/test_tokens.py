@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import math
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -122,6 +124,30 @@ def test_text_of_a_model_can_hold_markers_and_no_forged_end() -> None:
     ids = encode(record(format, format.parse(text), EndReason.CONTEXT), format, TOKENIZER, prompt="q").tokens.ids
     assert TOKENIZER.eos_ids[0] not in ids
     assert {TOKENIZER.encode(marker, special=True)[0] for marker in ("```python\n", "\\boxed{")} <= set(ids.tolist())
+
+
+@pytest.mark.parametrize("name", ["mathcoder", "gpt_oss"])
+def test_a_formats_markers_are_tokens_in_a_models_text_also_where_they_are_special(name: str, tmp_path: Path) -> None:
+    format = build(kind(ROOM, name))
+    markers = [marker for marker in format.markers if marker.startswith("<|") and marker != "<|end|>"]
+    Tokenizer.train(["Plan it."], vocab_size=300, markers=markers).save(tmp_path)
+    file = tmp_path / "tokenizer.json"
+    state = json.loads(file.read_text())
+    for token in state["added_tokens"]:
+        token["special"] = True
+    file.write_text(json.dumps(state))
+    tokenizer = Tokenizer.load(tmp_path)
+    text = "".join(markers)
+    said = encode(
+        record(format, [Segment(SegmentKind.THOUGHT, f"{text}<|user|><|end|>", "")]), format, tokenizer, prompt="q"
+    )
+    assert said.tokens is not None
+    written = said.tokens.ids[said.tokens.author == Author.MODEL].tolist()
+    assert written[: len(markers)] == [tokenizer.encode(marker, special=True)[0] for marker in markers]
+    assert written.count(tokenizer.eos_ids[0]) == 1, "the record's own end; in the text it is letters"
+    assert tokenizer.encode("<|user|>", special=True)[0] not in written, "no marker of this format"
+    printed = insertion_ids(tokenizer, format.output(tokenizer.neutralize(text)))[1]
+    assert not set(printed) & set(written[: len(markers)])
 
 
 def test_the_bodys_markers_are_plain_text() -> None:

@@ -10,6 +10,8 @@ end-of-sequence token and no text. The reasoning effort is a word in the system 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from ...settings import settings
 from . import Sheet
 from ._text import BOX, Thinking
@@ -31,9 +33,16 @@ class Settings:
     """Follows the question in the prompt; empty for the bare question."""
 
 
+@dataclass(frozen=True)
+class _Channels(Thinking):
+    @property
+    def markers(self) -> tuple[str, ...]:
+        return (*super().markers, "<|channel|>", "<|message|>", "<|end|>", "<|start|>")
+
+
 def build(settings: Settings) -> Thinking:
     """The format."""
-    return Thinking(
+    return _Channels(
         name="gpt_oss",
         instruction=settings.instruction,
         thought_opening="<|channel|>analysis<|message|>",
