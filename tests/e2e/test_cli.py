@@ -91,6 +91,7 @@ def test_words_it_does_not_know_are_named(words: list[str], told: str, capsys: p
         (["run", "tiny/micro", "sft=null", "distill=null", "--out", "TMP/r"], "rl.model: no model to start from"),
         (["run", "tiny/micro", "--out", "FULL"], "exists already; go on with --resume"),
         (["report", "TMP/nowhere"], "nowhere"),
+        (["report", "TMP", "--limit-mb=-1"], "--limit-mb -1: write a number"),
         (["recipes", "show"], "name a recipe: cir/7b, cir/8b"),
         (["recipes", "copy", "tiny/micro", "FULL/file"], "exists already; name another file"),
     ],
@@ -216,7 +217,11 @@ def test_the_steps_one_by_one(done: Path, say: Said, tmp_path: Path) -> None:
     code, out, _ = say("eval", "tiny/micro", "--run", tmp_path / "rl", "--out", tmp_path / "eval", "--quiet", *SMALL)
     assert code == 0
     assert out.split()[0]
-    assert say("report", tmp_path / "eval")[1].strip() == str(tmp_path / "eval" / "report.html")
+    page = tmp_path / "eval" / "report.html"
+    assert say("report", tmp_path / "eval")[1].strip() == str(page)
+    small = tmp_path / "small.html"
+    assert say("report", tmp_path / "eval", "--out", small, "--limit-mb", "0")[0] == 0
+    assert small.stat().st_size < page.stat().st_size
 
 
 @pytest.mark.train
