@@ -175,6 +175,49 @@ def test_tags_may_stand_on_one_line_and_behind_each_other(format: Format) -> Non
 
 
 @every_tag
+@pytest.mark.parametrize(
+    "code",
+    [
+        'print("it\'s", 3)',
+        "print('say \"', 3)",
+        "x = 5  # it's five",
+        "print('it\\'s')",
+        'print("a\\\\")',
+        "s = '''it's'''",
+        '"""It\'s a sum,\nisn\'t it"""',
+        "x = '' + \"'\"",
+        "s = '#'; t = \"it's\"",
+        "s = 'never closed\nprint(1)",
+    ],
+)
+def test_a_closer_behind_code_is_found_whatever_quotes_stand_before(format: Format, code: str) -> None:
+    opener, closer = f"<{format.code_tag}>", f"</{format.code_tag}>"  # type: ignore[attr-defined]
+    call = scan(format, f"{opener}{code}{closer}", ended=False)
+    assert call is not None
+    assert call.code == code
+    scanner = format.scanner()
+    assert [scanner.feed(sign) for sign in f"{opener}{code}{closer}"][-1] == call
+
+
+@every_tag
+@pytest.mark.parametrize(
+    "inside", ["'\\'CLOSER'", '"it\'s CLOSER"', "'''it's\n it CLOSER'''", "'#CLOSER'", "'\"CLOSER'", '"""a"CLOSER"""']
+)
+def test_a_closer_in_a_string_is_program_whatever_quotes_are_in_it(format: Format, inside: str) -> None:
+    opener, closer = f"<{format.code_tag}>", f"</{format.code_tag}>"  # type: ignore[attr-defined]
+    code = f"s = {inside.replace('CLOSER', closer)}"
+    call = scan(format, f"{opener}{code}{closer}")
+    assert call is not None
+    assert call.code == code
+
+
+def test_what_is_searched_for_has_no_strings() -> None:
+    call = scan(build(kind(ROOM, "tool_star")), "<search>who proved Fermat's theorem</search>")
+    assert call is not None
+    assert call.code == "who proved Fermat's theorem"
+
+
+@every_tag
 def test_a_closer_at_the_start_of_a_line_closes_whatever_stands_before(format: Format) -> None:
     marks = Marks.of(format)
     call = scan(format, marks.block("print('never closed"))
