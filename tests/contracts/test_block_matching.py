@@ -256,6 +256,14 @@ BARE = [
     ),
     ("pot", "\n\nx = 1\nans = x\n\nprint('never')", "x = 1\nans = x"),
     ("pot", "ans = '```'\n", "ans = '```'"),
+    ("pot", "Here is the program:\n\n```python\nans = 6*7\n```", "ans = 6*7"),
+    ("pot", "Let's multiply.\n\nans = 6*7\n\nIt is 42.", "ans = 6*7"),
+    ("pot", "# Python code, return ans\n\nans = 6*7", "ans = 6*7"),
+    ("pot", "Say it:\n```text\nas words\n```\n\nans = 1", "ans = 1"),
+    ("pot", "ans = '\\d'", "ans = '\\d'"),
+    ("pal", "Here is the program:\n\ndef solution():\n    return 1", "def solution():\n    return 1"),
+    ("pal", "Here is the program:\n\n\n```python\ndef solution():\n    return 1\n```", "def solution():\n    return 1"),
+    ("pal", "def solution():\n    if x:\n\n        return 1\n", "def solution():\n    if x:\n\n        return 1"),
 ]
 
 
@@ -264,6 +272,29 @@ def test_a_bare_program_ends_at_blank_lines_at_a_fence_or_with_the_turn(name: st
     call = scan(build(kind(ROOM, name)), text)
     assert call is not None
     assert call.code == code
+
+
+@pytest.mark.parametrize("format", PROGRAMS, ids=ids)
+@pytest.mark.parametrize(
+    "text", ["The answer is 42.", "Let's see:\n\nit's 42.\n\n\n", "# nothing\n", "ans = (", "\0", "\ud800"]
+)
+def test_what_is_no_python_never_runs(format: Format, text: str) -> None:
+    assert scan(format, text) is None
+    (said,) = format.segments(text, call=None, first=True, last=True)
+    assert (said.kind, said.text) == (SegmentKind.ANSWER, text)
+
+
+@pytest.mark.parametrize("format", PROGRAMS, ids=ids)
+def test_prose_before_a_program_is_its_plan(format: Format) -> None:
+    text = "Multiply them.\n\n\nans = 6 * 7"
+    call = scan(format, text)
+    kept = format.segments(text, call=call, first=True, last=False)
+    assert [(s.kind, s.content) for s in kept] == [
+        (SegmentKind.PLAN, "Multiply them."),
+        (SegmentKind.CODE, "ans = 6 * 7"),
+    ]
+    printed = format.output("42").text
+    assert [s.kind.value for s in format.parse("".join(s.text for s in kept) + printed)] == ["plan", "code", "output"]
 
 
 @pytest.mark.parametrize("format", PROGRAMS, ids=ids)
@@ -276,10 +307,8 @@ def test_half_a_program_never_runs(format: Format) -> None:
 VALUES = [
     ("pal", "noise\n7\n", "7"),
     ("pal", "[3, 4]", "[3, 4]"),
-    ("pot", "[3, 4]", "3"),
-    ("pot", "{x: 1}", "{x: 1}"),
-    ("pot", "{'x': 5, 'y': 6}", "5"),
-    ("pot", "()", "()"),
+    ("pot", "noise\nsqrt(2)\n", "sqrt(2)"),
+    ("pot", "[3, 4]", "[3, 4]"),
     ("pot", "", None),
 ]
 

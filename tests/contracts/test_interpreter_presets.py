@@ -116,6 +116,26 @@ def test_programs_give_their_value(bench: Bench) -> None:
     assert bench.run(PRESETS["pot"], "ans = 6 * 7")[0].output == "42\n"
 
 
+X = "class X:\n    def __init__(self, name): self.name = name\n    def __repr__(self): return self.name\nx, y = X('x'), X('y')\n"
+
+
+@pytest.mark.parametrize(
+    ("ans", "printed"),
+    [
+        ("{x: 5, y: 6}", "5"),
+        ("[x, 3]", "x"),
+        ("(1 / 2, 2)", "0.5"),
+        ("[[1, 2], 3]", "[1, 2]"),
+        ("[]", "[]"),
+        ("{}", "{}"),
+        ("'ab'", "ab"),
+        ("[list, next, iter, print] = [[1]] * 4", "[1]"),
+    ],
+)
+def test_of_a_list_or_dict_pot_takes_the_first(ans: str, printed: str, bench: Bench) -> None:
+    assert bench.run(PRESETS["pot"], f"{X}ans = {ans}")[0].output == f"{printed}\n"
+
+
 def test_what_the_recipes_of_verl_and_simpletir_add(bench: Bench) -> None:
     assert bench.run(PRESETS["verl"], "x = 6\nx * 7\n\n")[0].output == "42\n"
     assert bench.run(PRESETS["verl"], "x = 6")[0].detail == "TypeError"  # print(x = 6): its rule looks at text only

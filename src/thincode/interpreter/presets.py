@@ -49,8 +49,13 @@ def print_solution(code: str) -> str:
 
 
 def print_ans(code: str) -> str:
-    """PoT: the program's result is its variable `ans`."""
-    return f"{code}\nprint(ans)"
+    """PoT: the program's result is its variable `ans`; of a list or tuple the first item, of a dict the first value.
+
+    The item is taken of the object, as its printed form may be no literal (`[sqrt(2), 3]`). Names come from `builtins`, since
+    programs call their variables `list` or `next`.
+    """
+    first = "ans[0] if b.isinstance(ans, (b.list, b.tuple)) and ans else ans"
+    return f"{code}\nimport builtins as b\nb.print(b.next(b.iter(ans.values())) if b.isinstance(ans, b.dict) and ans else {first})"
 
 
 @dataclass(frozen=True)
