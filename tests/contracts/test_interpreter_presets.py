@@ -43,7 +43,7 @@ NOTHING = "NameError: name 'x' is not defined"
 ROWS = {
     "aster": Row((30, 30, 1024), "1 2\n", "5\n", "before\n" + TRACE, None, "Stopped: "),
     "cir": Row((5, 5, 300), NOTHING, "", ZERO, (200, "..."), "Timeout Error"),
-    "cort": Row((30, 30, 300), "NameError: name 'y' is not defined", "5\n", "before\n" + TRACE, (400, "..."), "Stopped: "),
+    "cort": Row((30, 30, 300), "NameError: name 'y' is not defined", "", "before\n" + TRACE, (400, "..."), "Timeout Error"),
     "demyagent": Row((30, 30, 2048), NOTHING, "5\n", "before\n" + TRACE, (128, "...(truncated)..."), "no stdout here"),
     "pal": Row((10, 10, 300), NOTHING, "NameError: name 'solution' is not defined", ZERO, None, "Stopped: "),
     "pot": Row((5, 5, 300), NOTHING, "NameError: name 'ans' is not defined", ZERO, None, "Stopped: "),
@@ -148,6 +148,8 @@ def test_repeated_blocks_are_silent_and_lose_what_the_rule_drops(bench: Bench) -
     assert every[2].output.startswith(f"({every[0].output.strip()}, ")  # seeded, so the repetition draws the same
     assert every[3].output == "1\n"
     assert good[3].detail == "NameError"  # it was defined on a line that prints
+    nested = ("x = 1\npprint = print\nprint(x)", "y = 2\nif y:\n    print(y)", "print(x)", "print(y)")
+    assert [result.detail for result in bench.run(PRESETS["cort"], *nested)] == ["", "", "", "NameError"]
 
 
 def test_branches_share_what_ran(bench: Bench) -> None:

@@ -16,6 +16,9 @@ from .._mistakes import choices
 from ..errors import RecipeError
 from . import Limits
 
+_PRINTS = re.compile(r"^(?:(?:sp\.|sympy\.)?pprint|r?print).*\n?", re.MULTILINE)
+"""A line that prints, as CoRT tells one."""
+
 
 class Keeps(StrEnum):
     """What a block finds of the blocks before it."""
@@ -27,7 +30,7 @@ class Keeps(StrEnum):
     REPEATED = "repeated"
     """A fresh process for each block, in which all earlier blocks run first and silently, failed ones too."""
     REPEATED_GOOD = "repeated good"
-    """The same, but without the blocks that failed and without lines that print."""
+    """The same, but without lines that print, without the blocks that failed, and without those that still print elsewhere."""
 
 
 def as_written(code: str) -> str:
@@ -104,7 +107,8 @@ class Preset:
         if self.keeps is Keeps.REPEATED:
             return [code for code, _ in ran]
         if self.keeps is Keeps.REPEATED_GOOD:
-            return [re.sub(r"(?m)^[ \t]*print\b.*\n?", "", code) for code, good in ran if good]
+            silent = (_PRINTS.sub("", code) for code, good in ran if good)
+            return [code for code in silent if "print" not in code]
         return []
 
     def show(self, output: str, *, failed: bool, detail: str) -> tuple[str, int]:
@@ -131,7 +135,7 @@ _VERL = Preset(
 PRESETS = {
     "aster": Preset(30, Keeps.ALL, echo=True, memory_mib=1024),
     "cir": Preset(5, shown_chars=400, last_line=True, out_of_time="Timeout Error"),
-    "cort": Preset(30, Keeps.REPEATED_GOOD, shown_chars=800, echo=True),
+    "cort": Preset(30, Keeps.REPEATED_GOOD, shown_chars=800, out_of_time="Timeout Error"),
     "demyagent": replace(_VERL, memory_mib=2048),
     "pal": Preset(10, last_line=True, rewrite=print_solution),
     "pot": Preset(5, last_line=True, rewrite=print_ans),
