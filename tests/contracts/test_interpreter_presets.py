@@ -49,6 +49,7 @@ ROWS = {
     "pot": Row((5, 5, 300), NOTHING, "NameError: name 'ans' is not defined", ZERO, None, "Stopped: "),
     "retool": Row((5, 5, 300), NOTHING, "", ZERO, (200, "..."), "Timeout Error"),
     "rstar2": Row((4, 4, 300), "1 2\n", "5\n", "before\n" + TRACE, (128, "...(truncated)..."), "Stopped: "),
+    "rstar2_standard_io": Row((4, 4, 300), NOTHING, "5\n", "before\n" + TRACE, (128, "...(truncated)..."), "Stopped: "),
     "simpletir": Row((4, 4, 300), NOTHING, "", ZERO, (256, "..."), "Stopped: "),
     "tool_star": Row((5, 5, 300), NOTHING, "", ZERO, None, "Timeout Error"),
     "tora": Row((5, 5, 300), NOTHING, "", ZERO, (200, "..."), "Timeout Error"),
@@ -181,6 +182,12 @@ def test_a_recipe_takes_the_preset_of_its_formats_system(format: str, preset: st
     recipe = parse(Recipe, {"format": format, "interpreter": {"preset": preset}})
     assert recipe.interpreter.preset_of(recipe.format) == found
     assert parse(Recipe, {"format": "pal"}).interpreter.preset == "published"
+
+
+def test_a_setting_of_a_format_chooses_among_its_systems_interpreters() -> None:
+    for tool, found in (("jupyter_code", "rstar2"), ("python_code_with_standard_io", "rstar2_standard_io")):
+        recipe = parse(Recipe, {"format": {"kind": "rstar2", "tool": tool}})
+        assert recipe.interpreter.preset_of(recipe.format) == found
 
 
 def test_a_recipe_names_a_preset_and_hears_of_a_wrong_name() -> None:

@@ -132,6 +132,8 @@ _VERL = Preset(
     memory_mib=1024,
 )  # fmt: skip
 
+_RSTAR2 = Preset(4, Keeps.REPEATED, shown_chars=256, cut_mark="...(truncated)...", echo=True)
+
 PRESETS = {
     "aster": Preset(30, Keeps.ALL, echo=True, memory_mib=1024),
     "cir": Preset(5, shown_chars=400, last_line=True, out_of_time="Timeout Error"),
@@ -140,7 +142,8 @@ PRESETS = {
     "pal": Preset(10, last_line=True, rewrite=print_solution),
     "pot": Preset(5, last_line=True, rewrite=print_ans),
     "retool": Preset(5, shown_chars=400, last_line=True, out_of_time="Timeout Error"),
-    "rstar2": Preset(4, Keeps.REPEATED, shown_chars=256, cut_mark="...(truncated)...", echo=True),
+    "rstar2": _RSTAR2,
+    "rstar2_standard_io": replace(_RSTAR2, keeps=Keeps.NOTHING),
     "simpletir": Preset(4, shown_chars=512, last_line=True, prelude=_FINAL_ANSWER),
     "tool_star": Preset(5, last_line=True, out_of_time="Timeout Error"),
     "tora": Preset(5, shown_chars=400, last_line=True, out_of_time="Timeout Error"),
@@ -149,7 +152,8 @@ PRESETS = {
     ),  # an empty output is told as a time-out: so in its code
     "verl": _VERL,
 }  # fmt: skip
-"""Name → preset. `retool` is the authors' own; `verl` is its recipe in verl, on SandboxFusion."""
+"""Name → preset. `retool` is the authors' own; `verl` is its recipe in verl, on SandboxFusion. `rstar2` is the tool
+`jupyter_code`."""
 
 AS_IT_IS = Preset(0, Keeps.ALL, echo=True)
 """No system's: what a backend does by itself, under the limits that a recipe sets."""

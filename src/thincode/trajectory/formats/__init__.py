@@ -242,5 +242,10 @@ def language_of(name: str) -> str:
 
 
 def sheet(kind: Kind) -> Sheet:
-    """What is published of the format a recipe names; for one from outside without a `SHEET`, its name alone."""
+    """What is published of the format a recipe names; for one from outside without a `SHEET`, its name alone.
+
+    Where that hangs on the settings, the module has a `sheet_of` them besides.
+    """
+    if hasattr(kind.module, "sheet_of"):
+        return cast("Sheet", kind.module.sheet_of(kind.settings))
     return cast("Sheet", getattr(kind.module, "SHEET", Sheet(system=kind.name)))
