@@ -72,6 +72,8 @@ class Preset:
     """Characters of an output that are shown, half of them from its end; None: all."""
     cut_mark: str = "..."
     """Stands for the middle that is not shown."""
+    last_printed: bool = False
+    """Of what a block printed only the last line is shown, without its line break."""
     last_line: bool = False
     """Of a failed block only the last line is shown: the exception and its message."""
     echo: bool = False
@@ -119,10 +121,15 @@ class Preset:
             output = output.rstrip().rpartition("\n")[2]
         if not output.strip():
             return self.nothing_printed, 0
+        left_out = 0
+        if self.last_printed and not failed:
+            whole = output.strip()
+            output = whole.rpartition("\n")[2].strip()
+            left_out = len(whole) - len(output)
         if self.shown_chars is None or len(output) <= self.shown_chars:
-            return output, 0
+            return output, left_out
         half = self.shown_chars // 2
-        return f"{output[:half]}{self.cut_mark}{output[-half:]}", len(output) - 2 * half
+        return f"{output[:half]}{self.cut_mark}{output[-half:]}", left_out + len(output) - 2 * half
 
 
 _FINAL_ANSWER = r"def final_answer(result): print('\\boxed{' + str(result) + '}')"
@@ -141,19 +148,23 @@ PRESETS = {
     "demyagent": replace(_VERL, memory_mib=2048),
     "pal": Preset(10, last_line=True, rewrite=print_solution),
     "pot": Preset(5, last_line=True, rewrite=print_ans),
+    "qwen_tir": Preset(5, shown_chars=400, last_line=True, out_of_time="Timeout Error"),
     "retool": Preset(5, shown_chars=400, last_line=True, out_of_time="Timeout Error"),
     "rstar2": _RSTAR2,
     "rstar2_standard_io": replace(_RSTAR2, keeps=Keeps.NOTHING),
     "simpletir": Preset(4, shown_chars=512, last_line=True, prelude=_FINAL_ANSWER),
     "tool_star": Preset(5, last_line=True, out_of_time="Timeout Error"),
-    "tora": Preset(5, shown_chars=400, last_line=True, out_of_time="Timeout Error"),
+    "tora": Preset(
+        5, shown_chars=100, last_printed=True, last_line=True, out_of_time="Timeout Error",
+        nothing_printed="IndexError: list index out of range",
+    ),  # it takes the last line of none: so in its code
     "torl": Preset(
         10, shown_chars=256, last_line=True, out_of_time="Timeout Error", nothing_printed="Timeout Error"
     ),  # an empty output is told as a time-out: so in its code
     "verl": _VERL,
 }  # fmt: skip
 """Name → preset. `retool` is the authors' own; `verl` is its recipe in verl, on SandboxFusion. `rstar2` is the tool
-`jupyter_code`."""
+`jupyter_code`. `qwen_tir` is Qwen2.5-Math's descendant of `tora`, whose wire format it shares."""
 
 AS_IT_IS = Preset(0, Keeps.ALL, echo=True)
 """No system's: what a backend does by itself, under the limits that a recipe sets."""
