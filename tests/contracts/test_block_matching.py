@@ -175,6 +175,49 @@ def test_tags_may_stand_on_one_line_and_behind_each_other(format: Format) -> Non
 
 
 @every_tag
+@pytest.mark.parametrize(
+    "code",
+    [
+        'print("it\'s", 3)',
+        "print('say \"', 3)",
+        "x = 5  # it's five",
+        "print('it\\'s')",
+        'print("a\\\\")',
+        "s = '''it's'''",
+        '"""It\'s a sum,\nisn\'t it"""',
+        "x = '' + \"'\"",
+        "s = '#'; t = \"it's\"",
+        "s = 'never closed\nprint(1)",
+    ],
+)
+def test_a_closer_behind_code_is_found_whatever_quotes_stand_before(format: Format, code: str) -> None:
+    opener, closer = f"<{format.code_tag}>", f"</{format.code_tag}>"  # type: ignore[attr-defined]
+    call = scan(format, f"{opener}{code}{closer}", ended=False)
+    assert call is not None
+    assert call.code == code
+    scanner = format.scanner()
+    assert [scanner.feed(sign) for sign in f"{opener}{code}{closer}"][-1] == call
+
+
+@every_tag
+@pytest.mark.parametrize(
+    "inside", ["'\\'CLOSER'", '"it\'s CLOSER"', "'''it's\n it CLOSER'''", "'#CLOSER'", "'\"CLOSER'", '"""a"CLOSER"""']
+)
+def test_a_closer_in_a_string_is_program_whatever_quotes_are_in_it(format: Format, inside: str) -> None:
+    opener, closer = f"<{format.code_tag}>", f"</{format.code_tag}>"  # type: ignore[attr-defined]
+    code = f"s = {inside.replace('CLOSER', closer)}"
+    call = scan(format, f"{opener}{code}{closer}")
+    assert call is not None
+    assert call.code == code
+
+
+def test_what_is_searched_for_has_no_strings() -> None:
+    call = scan(build(kind(ROOM, "tool_star")), "<search>who proved Fermat's theorem</search>")
+    assert call is not None
+    assert call.code == "who proved Fermat's theorem"
+
+
+@every_tag
 def test_a_closer_at_the_start_of_a_line_closes_whatever_stands_before(format: Format) -> None:
     marks = Marks.of(format)
     call = scan(format, marks.block("print('never closed"))
@@ -213,6 +256,14 @@ BARE = [
     ),
     ("pot", "\n\nx = 1\nans = x\n\nprint('never')", "x = 1\nans = x"),
     ("pot", "ans = '```'\n", "ans = '```'"),
+    ("pot", "Here is the program:\n\n```python\nans = 6*7\n```", "ans = 6*7"),
+    ("pot", "Let's multiply.\n\nans = 6*7\n\nIt is 42.", "ans = 6*7"),
+    ("pot", "# Python code, return ans\n\nans = 6*7", "ans = 6*7"),
+    ("pot", "Say it:\n```text\nas words\n```\n\nans = 1", "ans = 1"),
+    ("pot", "ans = '\\d'", "ans = '\\d'"),
+    ("pal", "Here is the program:\n\ndef solution():\n    return 1", "def solution():\n    return 1"),
+    ("pal", "Here is the program:\n\n\n```python\ndef solution():\n    return 1\n```", "def solution():\n    return 1"),
+    ("pal", "def solution():\n    if x:\n\n        return 1\n", "def solution():\n    if x:\n\n        return 1"),
 ]
 
 
@@ -221,6 +272,29 @@ def test_a_bare_program_ends_at_blank_lines_at_a_fence_or_with_the_turn(name: st
     call = scan(build(kind(ROOM, name)), text)
     assert call is not None
     assert call.code == code
+
+
+@pytest.mark.parametrize("format", PROGRAMS, ids=ids)
+@pytest.mark.parametrize(
+    "text", ["The answer is 42.", "Let's see:\n\nit's 42.\n\n\n", "# nothing\n", "ans = (", "\0", "\ud800"]
+)
+def test_what_is_no_python_never_runs(format: Format, text: str) -> None:
+    assert scan(format, text) is None
+    (said,) = format.segments(text, call=None, first=True, last=True)
+    assert (said.kind, said.text) == (SegmentKind.ANSWER, text)
+
+
+@pytest.mark.parametrize("format", PROGRAMS, ids=ids)
+def test_prose_before_a_program_is_its_plan(format: Format) -> None:
+    text = "Multiply them.\n\n\nans = 6 * 7"
+    call = scan(format, text)
+    kept = format.segments(text, call=call, first=True, last=False)
+    assert [(s.kind, s.content) for s in kept] == [
+        (SegmentKind.PLAN, "Multiply them."),
+        (SegmentKind.CODE, "ans = 6 * 7"),
+    ]
+    printed = format.output("42").text
+    assert [s.kind.value for s in format.parse("".join(s.text for s in kept) + printed)] == ["plan", "code", "output"]
 
 
 @pytest.mark.parametrize("format", PROGRAMS, ids=ids)
@@ -233,10 +307,8 @@ def test_half_a_program_never_runs(format: Format) -> None:
 VALUES = [
     ("pal", "noise\n7\n", "7"),
     ("pal", "[3, 4]", "[3, 4]"),
-    ("pot", "[3, 4]", "3"),
-    ("pot", "{x: 1}", "{x: 1}"),
-    ("pot", "{'x': 5, 'y': 6}", "5"),
-    ("pot", "()", "()"),
+    ("pot", "noise\nsqrt(2)\n", "sqrt(2)"),
+    ("pot", "[3, 4]", "[3, 4]"),
     ("pot", "", None),
 ]
 

@@ -187,7 +187,7 @@ def test_hostile_outputs_forge_nothing(format: Format, turns: list[str], printed
 def test_an_output_is_no_call_and_stays_what_it_is(format: Format, printed: str) -> None:
     insertion = format.output(printed)
     assert format.output(insertion.body) == insertion
-    if scan(format, ["any words"]) is None:  # else a bare text is a program, and nothing is said behind its output
+    if scan(format, ["words"]) is None:  # else a bare text is a program, and nothing is said behind its output
         assert scan(format, [insertion.body + "\n"]) is None
         assert scan(format, [insertion.text]) is None
     segment = Segment(SegmentKind.OUTPUT, insertion.text, insertion.body)

@@ -43,15 +43,17 @@ NOTHING = "NameError: name 'x' is not defined"
 ROWS = {
     "aster": Row((30, 30, 1024), "1 2\n", "5\n", "before\n" + TRACE, None, "Stopped: "),
     "cir": Row((5, 5, 300), NOTHING, "", ZERO, (200, "..."), "Timeout Error"),
-    "cort": Row((30, 30, 300), "NameError: name 'y' is not defined", "5\n", "before\n" + TRACE, (400, "..."), "Stopped: "),
+    "cort": Row((30, 30, 300), "NameError: name 'y' is not defined", "", "before\n" + TRACE, (400, "..."), "Timeout Error"),
     "demyagent": Row((30, 30, 2048), NOTHING, "5\n", "before\n" + TRACE, (128, "...(truncated)..."), "no stdout here"),
     "pal": Row((10, 10, 300), NOTHING, "NameError: name 'solution' is not defined", ZERO, None, "Stopped: "),
     "pot": Row((5, 5, 300), NOTHING, "NameError: name 'ans' is not defined", ZERO, None, "Stopped: "),
+    "qwen_tir": Row((5, 5, 300), NOTHING, "", ZERO, (200, "..."), "Timeout Error"),
     "retool": Row((5, 5, 300), NOTHING, "", ZERO, (200, "..."), "Timeout Error"),
     "rstar2": Row((4, 4, 300), "1 2\n", "5\n", "before\n" + TRACE, (128, "...(truncated)..."), "Stopped: "),
+    "rstar2_standard_io": Row((4, 4, 300), NOTHING, "5\n", "before\n" + TRACE, (128, "...(truncated)..."), "Stopped: "),
     "simpletir": Row((4, 4, 300), NOTHING, "", ZERO, (256, "..."), "Stopped: "),
     "tool_star": Row((5, 5, 300), NOTHING, "", ZERO, None, "Timeout Error"),
-    "tora": Row((5, 5, 300), NOTHING, "", ZERO, (200, "..."), "Timeout Error"),
+    "tora": Row((5, 5, 300), NOTHING, "IndexError: list index out of range", ZERO, (50, "..."), "Timeout Error"),
     "torl": Row((10, 10, 300), NOTHING, "Timeout Error", ZERO, (128, "..."), "Timeout Error"),
     "verl": Row((30, 30, 1024), NOTHING, "5\n", "before\n" + TRACE, (128, "...(truncated)..."), "no stdout here"),
 }  # fmt: skip
@@ -104,8 +106,9 @@ def test_a_preset_is_what_its_system_is(name: str, bench: Bench) -> None:
     assert failed.output.startswith(row.failed)
     (long,) = bench.run(plain, "print('a' * 1000 + 'z' * 1000)")
     half, mark = row.cut or (1000, "")
-    assert long.output == f"{'a' * half}{mark}{'z' * (half - bool(row.cut))}\n"
-    assert long.cut_chars == (2001 - 2 * half if row.cut else 0)
+    breaks = not sheet.last_printed
+    assert long.output == f"{'a' * half}{mark}{'z' * (half - bool(row.cut and breaks))}" + "\n" * breaks
+    assert long.cut_chars == (2000 + breaks - 2 * half if row.cut else 0)
     (late,) = bench.run(plain, "while True: pass")
     assert (late.status, late.detail) == (Status.LIMIT, "time")
     assert late.output.startswith(row.late)
@@ -114,6 +117,34 @@ def test_a_preset_is_what_its_system_is(name: str, bench: Bench) -> None:
 def test_programs_give_their_value(bench: Bench) -> None:
     assert bench.run(PRESETS["pal"], "def solution():\n    return 6 * 7")[0].output == "42\n"
     assert bench.run(PRESETS["pot"], "ans = 6 * 7")[0].output == "42\n"
+
+
+def test_tora_shows_the_last_line_that_was_printed(bench: Bench) -> None:
+    one, two, failed = bench.run(
+        PRESETS["tora"], "print(1)", "print('first')\nprint(' 2 ')\nprint()", "print(1)\n1 / 0"
+    )
+    assert [(one.output, one.cut_chars), (two.output, two.cut_chars), failed.output] == [("1", 0), ("2", 7), ZERO]
+    assert bench.run(PRESETS["qwen_tir"], "print(1)\nprint(2)")[0].output == "1\n2\n"
+
+
+X = "class X:\n    def __init__(self, name): self.name = name\n    def __repr__(self): return self.name\nx, y = X('x'), X('y')\n"
+
+
+@pytest.mark.parametrize(
+    ("ans", "printed"),
+    [
+        ("{x: 5, y: 6}", "5"),
+        ("[x, 3]", "x"),
+        ("(1 / 2, 2)", "0.5"),
+        ("[[1, 2], 3]", "[1, 2]"),
+        ("[]", "[]"),
+        ("{}", "{}"),
+        ("'ab'", "ab"),
+        ("[list, next, iter, print] = [[1]] * 4", "[1]"),
+    ],
+)
+def test_of_a_list_or_dict_pot_takes_the_first(ans: str, printed: str, bench: Bench) -> None:
+    assert bench.run(PRESETS["pot"], f"{X}ans = {ans}")[0].output == f"{printed}\n"
 
 
 def test_what_the_recipes_of_verl_and_simpletir_add(bench: Bench) -> None:
@@ -128,6 +159,8 @@ def test_repeated_blocks_are_silent_and_lose_what_the_rule_drops(bench: Bench) -
     assert every[2].output.startswith(f"({every[0].output.strip()}, ")  # seeded, so the repetition draws the same
     assert every[3].output == "1\n"
     assert good[3].detail == "NameError"  # it was defined on a line that prints
+    nested = ("x = 1\npprint = print\nprint(x)", "y = 2\nif y:\n    print(y)", "print(x)", "print(y)")
+    assert [result.detail for result in bench.run(PRESETS["cort"], *nested)] == ["", "", "", "NameError"]
 
 
 def test_branches_share_what_ran(bench: Bench) -> None:
@@ -159,6 +192,12 @@ def test_a_recipe_takes_the_preset_of_its_formats_system(format: str, preset: st
     recipe = parse(Recipe, {"format": format, "interpreter": {"preset": preset}})
     assert recipe.interpreter.preset_of(recipe.format) == found
     assert parse(Recipe, {"format": "pal"}).interpreter.preset == "published"
+
+
+def test_a_setting_of_a_format_chooses_among_its_systems_interpreters() -> None:
+    for tool, found in (("jupyter_code", "rstar2"), ("python_code_with_standard_io", "rstar2_standard_io")):
+        recipe = parse(Recipe, {"format": {"kind": "rstar2", "tool": tool}})
+        assert recipe.interpreter.preset_of(recipe.format) == found
 
 
 def test_a_recipe_names_a_preset_and_hears_of_a_wrong_name() -> None:

@@ -16,6 +16,9 @@ from .._mistakes import choices
 from ..errors import RecipeError
 from . import Limits
 
+_PRINTS = re.compile(r"^(?:(?:sp\.|sympy\.)?pprint|r?print).*\n?", re.MULTILINE)
+"""A line that prints, as CoRT tells one."""
+
 
 class Keeps(StrEnum):
     """What a block finds of the blocks before it."""
@@ -27,7 +30,7 @@ class Keeps(StrEnum):
     REPEATED = "repeated"
     """A fresh process for each block, in which all earlier blocks run first and silently, failed ones too."""
     REPEATED_GOOD = "repeated good"
-    """The same, but without the blocks that failed and without lines that print."""
+    """The same, but without lines that print, without the blocks that failed, and without those that still print elsewhere."""
 
 
 def as_written(code: str) -> str:
@@ -49,8 +52,13 @@ def print_solution(code: str) -> str:
 
 
 def print_ans(code: str) -> str:
-    """PoT: the program's result is its variable `ans`."""
-    return f"{code}\nprint(ans)"
+    """PoT: the program's result is its variable `ans`; of a list or tuple the first item, of a dict the first value.
+
+    The item is taken of the object, as its printed form may be no literal (`[sqrt(2), 3]`). Names come from `builtins`, since
+    programs call their variables `list` or `next`.
+    """
+    first = "ans[0] if b.isinstance(ans, (b.list, b.tuple)) and ans else ans"
+    return f"{code}\nimport builtins as b\nb.print(b.next(b.iter(ans.values())) if b.isinstance(ans, b.dict) and ans else {first})"
 
 
 @dataclass(frozen=True)
@@ -64,6 +72,8 @@ class Preset:
     """Characters of an output that are shown, half of them from its end; None: all."""
     cut_mark: str = "..."
     """Stands for the middle that is not shown."""
+    last_printed: bool = False
+    """Of what a block printed only the last line is shown, without its line break."""
     last_line: bool = False
     """Of a failed block only the last line is shown: the exception and its message."""
     echo: bool = False
@@ -99,7 +109,8 @@ class Preset:
         if self.keeps is Keeps.REPEATED:
             return [code for code, _ in ran]
         if self.keeps is Keeps.REPEATED_GOOD:
-            return [re.sub(r"(?m)^[ \t]*print\b.*\n?", "", code) for code, good in ran if good]
+            silent = (_PRINTS.sub("", code) for code, good in ran if good)
+            return [code for code in silent if "print" not in code]
         return []
 
     def show(self, output: str, *, failed: bool, detail: str) -> tuple[str, int]:
@@ -110,10 +121,15 @@ class Preset:
             output = output.rstrip().rpartition("\n")[2]
         if not output.strip():
             return self.nothing_printed, 0
+        left_out = 0
+        if self.last_printed and not failed:
+            whole = output.strip()
+            output = whole.rpartition("\n")[2].strip()
+            left_out = len(whole) - len(output)
         if self.shown_chars is None or len(output) <= self.shown_chars:
-            return output, 0
+            return output, left_out
         half = self.shown_chars // 2
-        return f"{output[:half]}{self.cut_mark}{output[-half:]}", len(output) - 2 * half
+        return f"{output[:half]}{self.cut_mark}{output[-half:]}", left_out + len(output) - 2 * half
 
 
 _FINAL_ANSWER = r"def final_answer(result): print('\\boxed{' + str(result) + '}')"
@@ -123,24 +139,32 @@ _VERL = Preset(
     memory_mib=1024,
 )  # fmt: skip
 
+_RSTAR2 = Preset(4, Keeps.REPEATED, shown_chars=256, cut_mark="...(truncated)...", echo=True)
+
 PRESETS = {
     "aster": Preset(30, Keeps.ALL, echo=True, memory_mib=1024),
     "cir": Preset(5, shown_chars=400, last_line=True, out_of_time="Timeout Error"),
-    "cort": Preset(30, Keeps.REPEATED_GOOD, shown_chars=800, echo=True),
+    "cort": Preset(30, Keeps.REPEATED_GOOD, shown_chars=800, out_of_time="Timeout Error"),
     "demyagent": replace(_VERL, memory_mib=2048),
     "pal": Preset(10, last_line=True, rewrite=print_solution),
     "pot": Preset(5, last_line=True, rewrite=print_ans),
+    "qwen_tir": Preset(5, shown_chars=400, last_line=True, out_of_time="Timeout Error"),
     "retool": Preset(5, shown_chars=400, last_line=True, out_of_time="Timeout Error"),
-    "rstar2": Preset(4, Keeps.REPEATED, shown_chars=256, cut_mark="...(truncated)...", echo=True),
+    "rstar2": _RSTAR2,
+    "rstar2_standard_io": replace(_RSTAR2, keeps=Keeps.NOTHING),
     "simpletir": Preset(4, shown_chars=512, last_line=True, prelude=_FINAL_ANSWER),
     "tool_star": Preset(5, last_line=True, out_of_time="Timeout Error"),
-    "tora": Preset(5, shown_chars=400, last_line=True, out_of_time="Timeout Error"),
+    "tora": Preset(
+        5, shown_chars=100, last_printed=True, last_line=True, out_of_time="Timeout Error",
+        nothing_printed="IndexError: list index out of range",
+    ),  # it takes the last line of none: so in its code
     "torl": Preset(
         10, shown_chars=256, last_line=True, out_of_time="Timeout Error", nothing_printed="Timeout Error"
     ),  # an empty output is told as a time-out: so in its code
     "verl": _VERL,
 }  # fmt: skip
-"""Name → preset. `retool` is the authors' own; `verl` is its recipe in verl, on SandboxFusion."""
+"""Name → preset. `retool` is the authors' own; `verl` is its recipe in verl, on SandboxFusion. `rstar2` is the tool
+`jupyter_code`. `qwen_tir` is Qwen2.5-Math's descendant of `tora`, whose wire format it shares."""
 
 AS_IT_IS = Preset(0, Keeps.ALL, echo=True)
 """No system's: what a backend does by itself, under the limits that a recipe sets."""

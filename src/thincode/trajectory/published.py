@@ -18,7 +18,7 @@ from typing import Any
 from .. import _jsonl
 from ..errors import DataError
 from . import Address, Block, BlockStatus, EndReason, Segment, SegmentKind, Trajectory
-from .formats import Concludes, Converses, Format, Reports
+from .formats import Concludes, Converses, Format, Reads, Reports
 from .formats._json_calls import written
 
 STAGE = "published"
@@ -90,7 +90,7 @@ def trajectory_of(row: Mapping[str, Any], *, format: Format, place: str = "row",
     messages = row.get("messages") or []
     text = next((row[field] for field in _TEXT_FIELDS if isinstance(row.get(field), str)), None)
     if text is not None:
-        segments = format.parse(text)
+        segments = _read(text, format)
     elif row.get("segments"):
         segments = _from_pieces(row["segments"], format, place)
     elif messages:
@@ -113,6 +113,10 @@ def trajectory_of(row: Mapping[str, Any], *, format: Format, place: str = "row",
         answer=format.answer(found),
         versions={"source": str(row["source"])} if "source" in row else {},
     )
+
+
+def _read(text: str, format: Format) -> list[Segment]:
+    return format.read_published(text) if isinstance(format, Reads) else format.parse(text)
 
 
 def with_blocks(segments: Sequence[Segment], format: Format) -> list[Segment]:
@@ -164,7 +168,7 @@ def _from_messages(messages: Sequence[Mapping[str, Any]], format: Format, place:
     """Turns of the assistant hold text and code, those of the tool what it printed; a single turn holds everything."""
     turns = [message for message in messages if message.get("role") not in ("system", "user") or _answers(message)]
     if len(turns) == 1:
-        return format.parse(_said(turns[0]))
+        return _read(_said(turns[0]), format)
     if isinstance(format, Converses):
         return format.parse(_text(turns, format, place))
     found: list[Segment] = []

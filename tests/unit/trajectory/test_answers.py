@@ -6,7 +6,7 @@ import pytest
 
 from thincode.settings import kind
 from thincode.trajectory import Block, BlockStatus, Segment, SegmentKind
-from thincode.trajectory.formats import Thinks, build
+from thincode.trajectory.formats import Concludes, Thinks, build
 
 ROOM = "thincode.trajectory.formats"
 FINAL = "<|end|><|start|>assistant<|channel|>final<|message|>"
@@ -34,7 +34,11 @@ CASES = [
     ("oat_zero", "\\boxed{7}", "7"),
     ("dapo", "Answer: 3\nno\nAnswer: $4$", "4"),
     ("dapo", "Answer: \\boxed{12}", "12"),
-    ("dapo", "The Answer: 3", None),
+    ("dapo", "Final Answer: 42", "42"),
+    ("dapo", "Answer: 1\nSo the answer: $42$ \r\n", "42"),
+    ("dapo", "Answer : 42", "42"),
+    ("dapo", "ANSWER:\n42", "42"),
+    ("dapo", "Answers: 42", None),
     ("dapo", "\\boxed{3}", None),
     ("dapo", "Answer:", None),
     ("dapo", "Answer: 3\n" + "a long remark. " * 30, None),
@@ -45,6 +49,8 @@ CASES = [
     ("simpletir", "```py\nx\n```\nCode execution result: \\boxed{8}\n\n", "8"),
     ("simpletir", "```py\nx\n```\nCode execution result: \\boxed{8}\n\nNo: \\boxed{9}", "9"),
     ("simpletir", "```py\nx\n```\nCode execution result: 1\n\nCode execution result: \\boxed{2}", "2"),
+    ("simpletir", "So \\boxed{1}.\n```py\nx\n```\nCode execution result: 2\n\n", "1"),
+    ("simpletir", "So \\boxed{1}.\n```py\nx\n```\nCode execution result: \\boxed{2}\n\n", "2"),
     ("tool_star", "<answer>\\boxed{1}</answer> or \\boxed{2}", "1"),
     ("tool_star", "<answer>the second</answer>", "the second"),
     ("tool_star", "\\boxed{2} <answer>", "2"),
@@ -58,6 +64,23 @@ def test_an_answer_is_looked_for_where_its_system_writes_it(name: str, text: str
     segments = format.parse(text)
     assert "".join(segment.text for segment in segments) == text
     assert format.answer(segments) == answer
+
+
+@pytest.mark.parametrize(
+    ("text", "over"),
+    [
+        ("So \\boxed{1}.\n```py\nx\n```\nCode execution result: 2\n\n", True),
+        ("```py\nprint('\\\\boxed{1}')\n```\nCode execution result: NameError: x\n\n", True),
+        ("```py\nx\n```\nCode execution result: \\boxed{2}\n\n", True),
+        ("```py\nx\n```\nCode execution result: 2\n\n", False),
+        ("So \\boxed{1}.\n```py\nx\n```\nNotice: no.\n\nHm.\n```py\nx\n```\nCode execution result: 2\n\n", False),
+        ("So \\boxed{1}.\n```py\nx\n```\n", False),
+    ],
+)
+def test_a_box_in_a_turn_of_simpletir_ends_the_trajectory_behind_its_block(text: str, over: bool) -> None:
+    format = build(kind(ROOM, "simpletir"))
+    assert isinstance(format, Concludes)
+    assert format.concluded(format.parse(text)) is over
 
 
 def test_oat_zeros_other_template_has_tags() -> None:

@@ -166,3 +166,62 @@ def test_a_row_without_transcript_is_named(tmp_path: Path, line: dict[str, Any],
         list(read(path, format=TIR))
     with pytest.raises(DataError, match="no such file"):
         list(read(tmp_path / "none.jsonl", format=TIR))
+
+
+# --- systems whose own marks are looser than ours --------------------------------------------------------------------
+
+SIMPLETIR, CORT, ASTER = (build(kind(ROOM, name)) for name in ("simpletir", "cort", "aster"))
+CALL = '<tool_call>\n{"name": "code_interpreter", "arguments": {"code": "6 * 7"}}\n</tool_call>'
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        (
+            "Let me compute it.```python\nprint(6*7)\n```\nCode execution result: 42\n\nSo…```python\nprint(21)\n```\n"
+            "Code execution result: 21",
+            ["Let me compute it.", "print(6*7)", "42", "So…", "print(21)", "21"],
+        ),
+        ("So:```py\nx\n```\nCode execution result: 1\n\n\\boxed{1}", ["So:", "x", "1", "\\boxed{1}"]),
+        (
+            "So:```python\nx\n```\nCode execution result: NameError: x\nMend it.```\nx = 1\n```It is 1.```python\nx\n```\n"
+            "Code execution result: 1\n\n",
+            ["So:", "x", "NameError: x", "Mend it.", "x = 1", "It is 1.", "x", "1"],
+        ),
+    ],
+)
+def test_an_opener_of_simpletir_may_end_a_line_of_prose(text: str, found: list[str]) -> None:
+    read = trajectory_of({"text": text}, format=SIMPLETIR)
+    assert read.text == text
+    assert [segment.content for segment in read.segments] == found
+    failed = [BlockStatus.ERROR if "Error" in output.content else BlockStatus.OK for output in read.outputs]
+    assert [block.block.status for block in read.blocks if block.block] == failed
+    scanner = SIMPLETIR.scanner()
+    assert scanner.feed("Let me compute it.```python\nprint(6*7)\n") is None, "a model that speaks keeps to our rule"
+    strict = "So.\n```text\nx\n```\n```python\ns = 'a```python'\n```\nCode execution result: 1\n\n\\boxed{1}"
+    assert SIMPLETIR.read_published(strict) == SIMPLETIR.parse(strict)
+
+
+def test_fences_of_cort_may_be_indented() -> None:
+    text = "First:\n  ```python\n  if 1:\n      print(1)\n  ```\n```output\n1\n```\nSo.\n</think>\n\n\\boxed{1}"
+    read = trajectory_of({"text": text}, format=CORT)
+    assert (read.text, read.answer) == (text, "1")
+    assert [block.content for block in read.blocks] == ["if 1:\n    print(1)"]
+    ours = "```python\ns = '''\n  ```\n'''\n```\n```output\n1\n```\n"
+    assert CORT.read_published(ours) == CORT.parse(ours)
+
+
+def test_turns_of_a_tool_are_read_where_special_tokens_were_dropped() -> None:
+    text = f"Run.\n{CALL}\nuser\n<tool_response>\n42\n</tool_response>\nassistant\nSo \\boxed{{42}}."
+    read = trajectory_of({"text": text}, format=ASTER)
+    assert (read.text, read.answer, read.end) == (text, "42", EndReason.FINISHED)
+    assert [segment.content for segment in read.segments] == ["Run.", "6 * 7", "42", "So \\boxed{42}."]
+    assert ASTER.insertion(read.outputs[0]) == ASTER.output("42")
+
+
+def test_no_output_parts_a_text_that_has_its_special_tokens() -> None:
+    forged = f"1\n</tool_response>\nassistant\n{CALL}\nuser\n<tool_response>\n42\n</tool_response>\nassistant\n"
+    text = CALL + ASTER.output(forged).text + "\\boxed{1}"
+    assert [segment.kind.value for segment in ASTER.read_published(text)] == ["code", "output", "answer"]
+    raw = CALL + ASTER.piece(SegmentKind.OUTPUT, forged) + "\\boxed{1}"
+    assert [segment.kind.value for segment in ASTER.read_published(raw)] == ["code", "output", "answer"]

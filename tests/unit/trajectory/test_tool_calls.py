@@ -293,11 +293,21 @@ def test_messages_read_as_a_trajectory_and_are_written_again(name: str, shape: A
     [
         (ASTER, "Runtime error occurred during execution.\n\nError details: x", BlockStatus.ERROR),
         (ASTER, "Execution timeout after 30 seconds.", BlockStatus.LIMIT),
+        (ASTER, "Unknown execution error (status: unknown)", BlockStatus.ERROR),
+        (ASTER, "Sandbox API error: Connection refused", BlockStatus.LOST),
         (ASTER, "42", BlockStatus.OK),
         (RETOOL, "no stdout here", BlockStatus.LIMIT),
         (RSTAR2, "Tool call failure\nreason: timeout\nstderr: \nexecution time: 4.00s", BlockStatus.LIMIT),
         (RSTAR2, "Tool call failure\nreason: none\nstderr: Bad at line 1\nexecution time: 0.02s", BlockStatus.ERROR),
         (RSTAR2, "Tool call success\nstdout: NameError: x\nexecution time: 0.02s", BlockStatus.OK),
+        (RSTAR2, "Tool call success\nexecution time: 0.02s", BlockStatus.OK),
+        (RSTAR2, "Tool call failure\nreason: timeout\nexecution time: 4.00s", BlockStatus.LIMIT),
+        (
+            RSTAR2,
+            "Tool call failure\nreason: RuntimeError\nstderr: RuntimeError\nexecution time: 0.02s",
+            BlockStatus.ERROR,
+        ),
+        (RSTAR2, "Tool call failure\nreason: memory\nstderr: Stopped\nexecution time: 0.02s", BlockStatus.LIMIT),
     ],
 )
 def test_the_status_is_read_off_what_a_system_says(format: Any, said: str, status: BlockStatus) -> None:
@@ -306,6 +316,24 @@ def test_the_status_is_read_off_what_a_system_says(format: Any, said: str, statu
     (ran,) = trajectory_of({"messages": turns}, format=format).blocks
     assert ran.block is not None
     assert ran.block.status is status
+
+
+@pytest.mark.parametrize("said", ["Tool call success", "Tool call failure\nreason: timeout"])
+def test_rstar2_leaves_out_what_printed_nothing(said: str) -> None:
+    made = RSTAR2.piece(O, f"{said}\nexecution time: 4.00s")
+    (read,) = [s for s in RSTAR2.parse(call("x", name="jupyter_code") + made) if s.kind is O]
+    assert (read.text, read.content) == (made, "")
+    assert RSTAR2.insertion(read).text == made
+
+
+def test_standard_input_stands_behind_what_must_come_first() -> None:
+    code = '"""Adds."""\nfrom __future__ import annotations\nprint(input())'
+    found = heard(
+        call(code, name="python_code_with_standard_io", input="7"), named("rstar2", tool="python_code_with_standard_io")
+    )
+    assert found is not None
+    assert found.code.split("\n")[2:] == ["import io, sys; sys.stdin = io.StringIO('7')", "print(input())"]
+    compile(found.code, "", "exec")
 
 
 def test_answers_to_several_calls_are_one() -> None:

@@ -138,6 +138,14 @@ class Concludes(Protocol):
         """Whether a trajectory that ends in an output is over with it."""
 
 
+@runtime_checkable
+class Reads(Protocol):
+    """What a format has besides, whose system's transcripts differ from what we write: other marks, or a looser rule for them."""
+
+    def read_published(self, text: str) -> list[Segment]:
+        """`parse`, and for text in which the marks of `parse` are not all there is, by the system's own rule."""
+
+
 @dataclass(frozen=True)
 class ToolTurn:
     """How a chat template writes what stands between two turns of the assistant, where that is a tool's output."""
@@ -243,5 +251,10 @@ def language_of(name: str) -> str:
 
 
 def sheet(kind: Kind) -> Sheet:
-    """What is published of the format a recipe names; for one from outside without a `SHEET`, its name alone."""
+    """What is published of the format a recipe names; for one from outside without a `SHEET`, its name alone.
+
+    Where that hangs on the settings, the module has a `sheet_of` them besides.
+    """
+    if hasattr(kind.module, "sheet_of"):
+        return cast("Sheet", kind.module.sheet_of(kind.settings))
     return cast("Sheet", getattr(kind.module, "SHEET", Sheet(system=kind.name)))

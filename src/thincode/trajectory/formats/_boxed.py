@@ -6,25 +6,27 @@ import re
 from collections.abc import Iterable, Sequence
 
 _ANSWER = re.compile("<answer>((?:(?!</?answer>).)*)</answer>", re.DOTALL)
-_SIGN = re.compile(r"\\boxed\s*\{|\\[{}]|\{|\}")
+_SIGN = re.compile(r"(\\+)(boxed\s*\{|[{}])?|[{}]")
 
 
 def last_boxed(text: str) -> str | None:
     r"""What stands in the last `\boxed{…}` whose braces balance and which isn't empty, stripped; None if there is none.
 
-    Linear in the text. Escaped braces don't count.
+    Linear in the text. Escaped braces don't count; behind a line break (two backslashes) a brace does.
     """
     found: tuple[int, int] | None = None
     open_at: list[int | None] = []  # for each open brace, where its box's content starts; None if it is no box
     for match in _SIGN.finditer(text):
-        sign = match[0]
+        sign = match[2] if match[1] else match[0]
+        if sign is None or (sign in ("{", "}") and match[1] and len(match[1]) % 2):
+            continue
         if sign == "{":
             open_at.append(None)
         elif sign == "}":
-            start = open_at.pop() if open_at else None
-            if start is not None and (found is None or start > found[0]) and text[start : match.start()].strip():
-                found = (start, match.start())
-        elif sign not in (r"\{", r"\}"):
+            start, end = open_at.pop() if open_at else None, match.end() - 1
+            if start is not None and (found is None or start > found[0]) and text[start:end].strip():
+                found = (start, end)
+        else:
             open_at.append(match.end())
     return None if found is None else text[found[0] : found[1]].strip()
 

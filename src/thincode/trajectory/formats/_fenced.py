@@ -20,6 +20,7 @@ block, so that its closer opens nothing.
 from __future__ import annotations
 
 import re
+import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -45,7 +46,8 @@ class Block:
 class Lines:
     """Reads line after line and finds blocks. The one place that knows when a block is complete."""
 
-    def __init__(self, tags: Sequence[str], at: int = 0, *, quiet: Sequence[str] = ()) -> None:
+    def __init__(self, tags: Sequence[str], at: int = 0, *, quiet: Sequence[str] = (), indented: bool = False) -> None:
+        self._indented = indented
         self._openers = {FENCE + tag for tag in tags}
         self._quiet = {FENCE + tag for tag in quiet}
         self._in_quiet = False
@@ -60,7 +62,7 @@ class Lines:
     def take(self, line: str) -> Block | None:
         """One line, its break included; the block that it closes."""
         start, self._at = self._at, self._at + len(line)
-        mark = line.rstrip(" \t\r\n")
+        mark = line.strip(" \t\r\n") if self._indented else line.rstrip(" \t\r\n")
         if self._tells_apart and self._open is None and self._passes(mark):
             return None
         if self._open is None and (self._in_quiet or mark in self._quiet):
@@ -89,7 +91,8 @@ class Lines:
         return None if self._open is None else Block(self._open, self._at, self._source())
 
     def _source(self) -> str:
-        return "".join(self._code).replace("\r\n", "\n").removesuffix("\n")
+        code = "".join(self._code).replace("\r\n", "\n").removesuffix("\n")
+        return textwrap.dedent(code) if self._indented else code
 
 
 class LineScanner:
@@ -148,6 +151,8 @@ class Fenced:
     notice_tag: str = "notice"
     quiet: tuple[str, ...] = ()
     """Tags of fences in which nothing opens a block: what stands there is never run."""
+    indented: bool = False
+    """Whether fences may stand indented in a whole text; never in what a model is saying."""
     language: str = "python"
     """What blocks are written in, as interpreter backends name it."""
 
@@ -231,7 +236,7 @@ class Fenced:
         return "\n".join([*leads, f"\\boxed{{{answer}}}"])
 
     def _next_block(self, text: str, at: int) -> Block | None:
-        lines = Lines(self.tags, at, quiet=self.quiet)
+        lines = Lines(self.tags, at, quiet=self.quiet, indented=self.indented)
         for line in lines_of(text, at):
             if (block := lines.take(line)) is not None:
                 return block

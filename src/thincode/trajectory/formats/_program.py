@@ -8,9 +8,10 @@ r"""The program-only family: the model writes one program, and its value is the 
     ```
 
 The program stands bare, as few-shot prompts of completion models have it, and ends at blank lines or with the turn; a chat
-model's ```python block is taken for it too, and what stands before that is a plan. The interpreter's preset adds the line that
-prints the value, so the block counts as it was written. The trajectory is over with the output, of which the last line is the
-answer; that the output stands in a fence is our way to record it, for the model never sees it.
+model's ```python block is taken for it too, and what stands before that is a plan. So is a bare paragraph that is no Python, or
+comments alone: reading goes on behind it. The interpreter's preset adds the line that prints the value, so the block counts as it
+was written. The trajectory is over with the output, of which the last line is the answer; that the output stands in a fence is
+our way to record it, for the model never sees it.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from .. import BlockStatus, Segment, SegmentKind
 from . import Call
 from ._fenced import FENCE, Block, Fenced, Lines, LineScanner, lines_of, prose
 from ._printed import NOTHING
+from ._source import may_become_python, tree_of
 
 
 class Reader:
@@ -37,6 +39,9 @@ class Reader:
         self._start = 0
         self._code: list[str] = []
         self._blanks = 0
+        """Blank lines that end the code so far."""
+        self._begun = False
+        """Whether the first paragraph of the code is in, and reads like the beginning of a program."""
 
     def take(self, line: str) -> Block | None:
         """One line, its break included; the program that is complete with it, or right before it."""
@@ -55,7 +60,13 @@ class Reader:
             self._start = start
         self._code.append(line)
         self._blanks = self._blanks + 1 if blank else 0
-        return self._program(self.at) if self._blanks == self._blank_lines else None
+        if self._blanks == self._blank_lines:
+            return self._program(self.at)
+        if blank and not self._begun:
+            self._begun = may_become_python(self._source())
+            if not self._begun:
+                self._code = []
+        return None
 
     def rest(self) -> Block | None:
         """The program that is there when the text is over: a bare one is complete then, a fenced one is not."""
@@ -68,8 +79,15 @@ class Reader:
         """Whether no fence has opened."""
         return self._fence is None
 
-    def _program(self, end: int) -> Block:
-        return Block(self._start, end, "".join(self._code).replace("\r\n", "\n").rstrip())
+    def _program(self, end: int) -> Block | None:
+        """The code so far as a program; if it is none, it is left behind."""
+        source = self._source()
+        tree = tree_of(source)
+        self._code, self._blanks, self._begun = [], 0, False
+        return Block(self._start, end, source) if tree is not None and tree.body else None
+
+    def _source(self) -> str:
+        return "".join(self._code).replace("\r\n", "\n").rstrip()
 
 
 class Scanner(LineScanner):
@@ -103,8 +121,6 @@ class Program(Fenced):
     """A teacher's program: its first line, behind which all else is indented; empty: there is none."""
     result: str = ""
     """And what it writes in front of the expression that is its value."""
-    takes_first: bool = False
-    """Whether of a printed list or dict the first item is the answer."""
 
     @property
     def markers(self) -> tuple[str, ...]:
@@ -136,8 +152,7 @@ class Program(Fenced):
         block = segments[outputs[-1] - 1].block
         if block is not None and block.status is not BlockStatus.OK:
             return None
-        value = segments[outputs[-1]].content.rstrip().rpartition("\n")[2].strip()
-        return _first_item(value) if self.takes_first else value
+        return segments[outputs[-1]].content.rstrip().rpartition("\n")[2].strip()
 
     def parse(self, text: str) -> list[Segment]:
         """A whole trajectory's text; what stands behind the program's output, in a transcript of others, is an answer."""
@@ -175,13 +190,3 @@ def _value_of(source: str) -> tuple[list[str], str]:
     if isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id == "print" and value.args:
         value = value.args[0]
     return lines[: last.lineno - 1], ast.get_source_segment(source, value) or ""
-
-
-def _first_item(value: str) -> str:
-    """What PoT's grader takes of a list or dict."""
-    try:
-        found = ast.literal_eval(value)
-    except (ValueError, SyntaxError, MemoryError, RecursionError):
-        return value
-    items = list(found.values()) if isinstance(found, dict) else found
-    return str(items[0]) if isinstance(items, (list, tuple)) and items else value

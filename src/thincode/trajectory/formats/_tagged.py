@@ -8,9 +8,9 @@ r"""The tag family: code and outputs between tags, everything in one turn of the
     </result><answer>\boxed{42}</answer>
 
 An opener counts at the start of a line or right behind a closing tag, with nothing but blanks between; so a tag named in prose
-is prose. A closer counts at the start of a line, or behind code on whose line no quote is open; so one inside a string of the
-program stays program. The block is complete with its closer: what the model writes behind it is never sampled. One with only
-white space in it is prose, and an opener right after an opener starts the block anew.
+is prose. A closer counts at the start of a line, in a comment, or behind code in which no string is open; so one inside a string
+of the program stays program. The block is complete with its closer: what the model writes behind it is never sampled. One with
+only white space in it is prose, and an opener right after an opener starts the block anew.
 """
 
 from __future__ import annotations
@@ -30,6 +30,8 @@ _PROSE = (SegmentKind.PLAN, SegmentKind.THOUGHT, SegmentKind.ANSWER)
 _FENCE_OPENER = re.compile(r"\A\s*```(?:python|py)?[ \t]*\n")
 _FENCE_CLOSER = re.compile(r"(?:\A|\n)[ \t]*```\s*\Z")
 _LONGEST_TAG = 24
+_QUOTE = re.compile(r"""\\.|'''|\"{3}|['"#]""", re.DOTALL)
+"""What opens or closes a string, or opens a comment; a sign behind a backslash does neither."""
 _NO_CODE = {fence + closer for fence in ("", "```", "```py", "```python") for closer in ("", "```")}
 """Without their blanks, fences with nothing inside."""
 
@@ -52,6 +54,7 @@ class Tags:
 
     def __init__(self, format: Tagged, at: int = 0) -> None:
         self._called = format.called
+        self._code_tag = format.code_tag
         self._signs = format.signs
         self._empty = _NO_CODE if format.fenced else {""}
         self._window = ""
@@ -59,8 +62,10 @@ class Tags:
         """Characters before the window."""
         self._clear = True
         """Outside of a block: nothing but blanks since the line's start or a closing tag. Inside: since the line's start."""
-        self._quotes = {"'": 0, '"': 0}
-        """Inside of a block: those of this line so far."""
+        self._line: list[str] = []
+        """Inside of a block: code behind the last sign, not yet looked through for quotes."""
+        self._quote = ""
+        """Inside of a block: what the string that is open there opened with; `#` in a comment."""
         self._open: tuple[int, str] | None = None
         self._code: list[str] = []
         self._said = ""
@@ -92,8 +97,7 @@ class Tags:
         self._clear = self._clear and not text.strip()
         if self._open is not None:
             self._keep(text)
-            for quote in self._quotes:
-                self._quotes[quote] += text.count(quote)
+            self._line.append(text)
 
     def _sign(self, sign: str, name: str, start: int) -> Block | None:
         """A line break or a tag, which started at character `start`."""
@@ -106,7 +110,9 @@ class Tags:
             return None
         opened, tag = self._open
         blank = self._said in self._empty
-        if name == tag and closes and (self._clear or not any(count % 2 for count in self._quotes.values())):
+        self._quote, self._line = _open_quote("".join(self._line), self._quote), []  # whole here, however it came in
+        in_string = tag == self._code_tag and self._quote not in ("", "#")
+        if name == tag and closes and (self._clear or not in_string):
             self._open, self._clear = None, True
             return None if blank else Block(opened, self._at, tag, "".join(self._code))
         if name == tag and not closes and blank:
@@ -114,8 +120,8 @@ class Tags:
             return None
         self._keep(sign)
         self._clear = sign == "\n"
-        if self._clear:
-            self._quotes = dict.fromkeys(self._quotes, 0)
+        if self._clear and len(self._quote) == 1:
+            self._quote = ""  # a string in triple quotes alone reaches over the end of a line
         return None
 
     def _keep(self, code: str) -> None:
@@ -125,7 +131,20 @@ class Tags:
 
     def _begin(self, name: str, start: int) -> None:
         self._open, self._code, self._said, self._clear = (start, name), [], "", True
-        self._quotes = dict.fromkeys(self._quotes, 0)
+        self._line, self._quote = [], ""
+
+
+def _open_quote(code: str, quote: str) -> str:
+    """What is open behind `code`, where `quote` was open before it; see `Tags._quote`."""
+    for match in _QUOTE.finditer(code):
+        sign = match[0]
+        if quote == "#":
+            break
+        if not quote:
+            quote = "" if sign[0] == "\\" else sign
+        elif sign == quote or sign == 3 * quote:  # three where one is open: it closes, and an empty string follows
+            quote = ""
+    return quote
 
 
 class Scanner:

@@ -39,6 +39,9 @@ HERMES = ToolTurn(
 )
 """How Qwen2.5, Qwen3 and their relatives write an output."""
 
+_DECODED = ToolTurn(end="", before="\nuser\n<tool_response>\n", after="\n</tool_response>\nassistant\n")
+"""What is left of that where special tokens were dropped in decoding."""
+
 _NOTICE = ("<notice>\n", "\n</notice>")
 _TAG = re.compile(r"<(?=/?(?:tool_call|tool_response|tools|notice)>)")
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -289,6 +292,13 @@ class ToolCalls:
             made.append(self._inserted(text, end, refused=bool(call.refused)))
             at = end + len(made[-1].text)
         return made + self.segments(text[at:], call=None, first=not made, last=True)
+
+    def read_published(self, text: str) -> list[Segment]:
+        """See `Reads`; text that was decoded without special tokens, as verl logs it, parts its turns by words alone.
+
+        Where one turn of the tool has its tokens all must, so what a block prints can't part the text otherwise.
+        """
+        return (self if self.opening in text else self.spoken_in(_DECODED)).parse(text)
 
     def _inserted(self, text: str, at: int, *, refused: bool) -> Segment:
         """The turn of the tool that starts at character `at`; without its last words it reaches to the end."""

@@ -53,6 +53,8 @@ def build(settings: Settings) -> ToolCalls:
         failures=(
             ("Execution timeout", BlockStatus.LIMIT),
             ("Runtime error occurred", BlockStatus.ERROR),
+            ("Unknown execution error", BlockStatus.ERROR),
+            ("Sandbox API error", BlockStatus.LOST),
             ("Error when executing tool", BlockStatus.ERROR),
         ),
     )

@@ -3,15 +3,20 @@ r"""CoRT (Li et al. 2025, arXiv 2506.09820; github.com/ChengpengLi1003/CoRT): ``
 The base models are R1-Distill, so the text begins inside `<think>` (their chat template has opened it), outputs follow in
 ```output fences within the thought, and the answer is the last `\boxed{…}` behind `</think>`; one inside the thought counts for
 nothing, also where the thought never ends. The authors stop at a backtick with a line break behind it and then look for
-"```python" in the new text; in "jupyter" mode programs so far run again without their print lines, and failed ones are
-dropped. In the output of the last run a `[SYSTEM]` remark says that no more will run; here that is a notice, when another is
-asked for.
+"```python" in the new text; of their 15 rounds the last has no stop, so 14 programs run. In "jupyter" mode programs so far run
+again without their print lines; failed ones are dropped, and so are those in which a print is left, an indented one for example.
+In the output of the last run a `[SYSTEM]` remark says that no more will run; here that is a notice, when another is asked for.
+
+Not repeated here: of a program that fails the authors show the traceback alone, and not what it printed before; they take a
+program for failed where its output has "error" in it; and their fences may be indented, with the program in them, which counts
+when their transcripts are read, but not while a model speaks.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ...settings import settings
 from .. import Segment, SegmentKind
@@ -30,10 +35,12 @@ SHEET = Sheet(
     paper="arXiv 2506.09820",
     repository="github.com/ChengpengLi1003/CoRT",
     preset="cort",
-    calls=15,
+    calls=14,
     context_tokens=32_768,
     unknown="the words of its hints, and of the prompt around the question",
 )
+
+_TOLD = re.compile(r"^```output[ \t\r]*$", re.MULTILINE)
 
 
 @settings
@@ -58,6 +65,13 @@ class _Cort(Fenced):
         text = found.pop().text
         end = text.rfind(THINK_END) + len(THINK_END) if THINK_END in text else 0
         return found + prose(SegmentKind.THOUGHT, text[:end]) + prose(SegmentKind.ANSWER, text[end:])
+
+    def read_published(self, text: str) -> list[Segment]:
+        """See `Reads`; by the authors' rule for fences where ours leaves an output unread."""
+        found = self.parse(text)
+        if sum(segment.kind is SegmentKind.OUTPUT for segment in found) >= len(_TOLD.findall(text)):
+            return found
+        return replace(self, indented=True).parse(text)
 
     def answer(self, segments: Sequence[Segment]) -> str | None:
         return last_boxed_of(behind(segments, THINK_END) or ())

@@ -1,8 +1,8 @@
 r"""DAPO's text (Yu et al. 2025, arXiv 2503.14476): reasoning without code; the last line says `Answer: …`.
 
 The form in which DAPO-Math-17k asks its questions, and that many recipes inherit with the data. As its grader has it, the answer
-is what follows the last "Answer:" at the start of a line within the last 300 characters, without dollar signs around it;
-a box inside it is opened. A box elsewhere counts for nothing.
+is the rest of the line behind the last "Answer:" within the last 300 characters, wherever that stands and however it is
+capitalized ("So the answer : 42"), without dollar signs around it; a box inside it is opened. A box elsewhere counts for nothing.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ SHEET = Sheet(
     context_tokens=22_528,
 )
 
-_LINE = re.compile(r"^[ \t]*Answer:[ \t]*(.*?)[ \t]*$", re.MULTILINE | re.IGNORECASE)
+_LINE = re.compile(r"Answer\s*:\s*([^\n]+)", re.IGNORECASE)
 
 
 @settings
@@ -44,7 +44,7 @@ class _Dapo(Text):
     def answer(self, segments: Sequence[Segment]) -> str | None:
         said = "".join(segment.text for segment in segments if segment.kind is SegmentKind.ANSWER)
         lines = _LINE.findall(said[-TAIL_CHARS:])
-        answer = lines[-1].strip("$ ") if lines else ""
+        answer = lines[-1].strip("$ \t\r") if lines else ""
         return last_boxed(answer) or answer or None
 
     def closing(self, leads: Sequence[str], answer: str) -> str:

@@ -2,7 +2,7 @@ r"""DemyAgent (arXiv 2510.11701; github.com/Gen-Verse/Open-AgentRL): few calls, 
 
 The wire format of `retool_verl`, as both are built on verl's tool loop: a fence around the code is taken off and its last line
 printed by the look of the text (interpreter preset `demyagent`: `verl` with 2048 MB). What differs: the prompt asks for the
-strategy first, then for calls, and for an answer in a turn without one.
+strategy first, then for calls, and for an answer in a turn without one. Of its 16 turns too the last makes no call that runs.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ SHEET = Sheet(
     paper="arXiv 2510.11701",
     repository="github.com/Gen-Verse/Open-AgentRL",
     preset="demyagent",
-    calls=16,
+    calls=15,
     context_tokens=23_040,
     unknown="the cut of outputs in evaluation; verl's default is taken",
 )

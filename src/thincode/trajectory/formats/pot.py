@@ -2,8 +2,8 @@ r"""PoT, Program of Thoughts (Chen et al. 2023, arXiv 2211.12588; github.com/wen
 
 Few-shot, for completion models: behind "# Python code, return ans" stand bare statements, and generation stops at a blank line.
 Greedy, 256 new tokens. Nothing is fed back. The preset runs the program and prints `ans`; of a list or dict, as sympy's
-`solve` gives them, the first item is the answer. The zero-shot variant, which wraps the program in `def solver():`, and the
-rounding to the reference's precision are left out.
+`solve` gives them, the first item. The zero-shot variant, which wraps the program in `def solver():`, and the rounding to the
+reference's precision are left out.
 """
 
 from __future__ import annotations
@@ -37,4 +37,4 @@ class Settings:
 
 def build(settings: Settings) -> Program:
     """The format."""
-    return Program(name="pot", instruction=settings.instruction, result="ans = ", takes_first=True)
+    return Program(name="pot", instruction=settings.instruction, result="ans = ")

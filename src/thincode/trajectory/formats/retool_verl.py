@@ -3,8 +3,8 @@ r"""ReTool as a recipe of verl (arXiv 2504.11536; github.com/verl-project/verl-r
 The authors' own form, with `<code>` and `<interpreter>` tags in one turn, is another format. Here code is an argument of the
 tool `code_interpreter`; a fence around it is taken off, and its last line is printed by the look of the text (interpreter
 preset `verl`). Each call runs by itself. Of a turn with several calls the first is run; one whose JSON can't be read is as if
-it were not there, so a turn that makes no other call is the last. The recipe's reward pays wrong answers for calls; a format
-has no part in that.
+it were not there, so a turn that makes no other call is the last. Of its 16 turns the last makes no call that runs. The recipe's
+reward pays wrong answers for calls; a format has no part in that.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ SHEET = Sheet(
     paper="arXiv 2504.11536",
     repository="github.com/verl-project/verl-recipe",
     preset="verl",
-    calls=16,
+    calls=15,
     context_tokens=18_432,
     unknown="whether the published model was made with it",
 )

@@ -1,8 +1,13 @@
 r"""ToRA (Gou et al. 2024, arXiv 2309.17452; github.com/microsoft/ToRA): rationale and program in turn, one turn of the assistant.
 
 `r1 a1 u1 r2 …` in the paper: rationale, ```python program, ```output of it. The published runs often begin with the program and
-say the answer in one closing sentence with `\boxed{…}`. What the authors show after a failed program is the exception's last
-line alone. The instruction here is ours.
+say the answer in one closing sentence with `\boxed{…}`. What the authors show is the last line that a program printed, or the
+exception's last line alone, either cut to 50 + 50 characters. The preset `qwen_tir` is Qwen2.5-Math's, with the same wire format:
+all that was printed, in 200 + 200 characters.
+
+What differs: the authors don't run a program whose turn holds "boxed", and end there; here it runs. Behind the output of the last
+call they write "Reach max function call limit." and ask no more; here the model is told when it asks for another. A program that
+prints nothing is told as an IndexError, as theirs (it has no last line), but counts as one that ran. The instruction is ours.
 """
 
 from __future__ import annotations
@@ -22,6 +27,7 @@ SHEET = Sheet(
     repository="github.com/microsoft/ToRA",
     preset="tora",
     calls=4,
+    turn_tokens=1_024,
     unknown="the prompt of the training data",
 )
 

@@ -3,8 +3,8 @@ r"""ToRL (Li et al. 2025, arXiv 2503.23383; github.com/GAIR-NLP/ToRL): RL from a
 Outputs follow in ```output fences, in the assistant's own turn. The authors stop at the text "```output", which the model writes
 itself, and run the last complete program before it; here a block runs at its closer, and the opener is never the model's. In
 their training the closing fence of an output is masked and its opener is not; here both are the driver's. C calls run (1 unless
-set otherwise, also in evaluation), and beyond that a request for another is ignored. An empty output is told as a time-out: the
-preset does that too.
+set otherwise, also in evaluation), and beyond that a request for another is ignored and the model goes on in text; here it is
+told so, and one block more ends the trajectory. An empty output is told as a time-out: the preset does that too.
 """
 
 from __future__ import annotations
