@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 
-from ...grading.python import tree_of
 from ...grading.values import shown
 from ...trajectory import Segment
+from ...trajectory.python import tree_of
 from . import _retelling
 
 Key = int | Fraction | str

@@ -11,8 +11,8 @@ import ast
 from typing import TypeGuard
 
 from ...settings import settings
+from ...trajectory.python import tree_of
 from .. import Graded
-from ..python import tree_of
 
 
 @settings

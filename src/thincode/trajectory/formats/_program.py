@@ -21,10 +21,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from .. import BlockStatus, Segment, SegmentKind
+from ..python import may_become_python, tree_of
 from . import Call
 from ._fenced import FENCE, Block, Fenced, Lines, LineScanner, lines_of, prose
 from ._printed import NOTHING
-from ._source import may_become_python, tree_of
 
 
 class Reader:

@@ -23,8 +23,8 @@ from typing import Any, Literal
 
 from ...settings import settings
 from .. import Block, BlockStatus, Segment
+from ..python import tree_of
 from . import Insertion, Sheet
-from ._source import tree_of
 from ._tool_call import Malformed, ToolCalls, code_tool
 
 INSTRUCTION = "Put the answer between <answer> and </answer>, as \\boxed{answer}."

@@ -6,7 +6,7 @@ import warnings
 
 import pytest
 
-from thincode.grading.python import tree_of
+from thincode.trajectory.python import tree_of
 
 
 @pytest.mark.parametrize("source", ["x = 1if 2else 3", "'\\d'", "x is 1"])

@@ -1,4 +1,4 @@
-"""Whether text that a model wrote is Python. What Python would warn of in it is the model's matter, and not shown."""
+"""Code of models, read as Python. What Python would warn of in it is the model's matter, and not shown."""
 
 from __future__ import annotations
 
