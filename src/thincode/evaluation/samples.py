@@ -114,3 +114,14 @@ def share(name: str, hits: int, n: int, *, note: str = "") -> Estimate:
 def estimate(name: str, interval: Interval, *, n: int, unit: str = "", note: str = "") -> Estimate:
     """An interval as an estimate."""
     return Estimate(name, interval.value, interval.low, interval.high, n, unit, note)
+
+
+def next_of_another_problem(rows: Sequence[Seen[L]]) -> list[tuple[Seen[L], Seen[L]]]:
+    """Each row with the next one that another problem has; for the last ones there is none. A level of chance asks that."""
+    following, pairs = None, []
+    for index in range(len(rows) - 1, -1, -1):
+        if index + 1 < len(rows) and rows[index + 1].row.problem != rows[index].row.problem:
+            following = rows[index + 1]
+        if following is not None:
+            pairs.append((rows[index], following))
+    return pairs[::-1]

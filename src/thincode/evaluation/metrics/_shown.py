@@ -36,6 +36,7 @@ _MATHEMATICS = re.compile(r"[\\=!±°]")
 """A line with one of these may be worth more as a whole than the numbers that stand in it."""
 _WORD = re.compile(r"[^\W\d_]+")
 _LEFT_OUT = str.maketrans("", "", "*{}\\")
+_NUMBER = re.compile(r"(?<![\d.])\d{1,30}(?:\.\d{1,30})?(?![\d.]*\d)")
 _ITEM_END = re.compile(r"[\n=:;]")
 
 
@@ -138,6 +139,16 @@ class Output:
         found = [(item.start, item.end) for item in self.values if item.value.key in answer.keys]
         found = found or [(start, end) for keys, start, end in self.lines if keys & set(answer.keys)]
         return found or [(0, len(self.text))]
+
+
+def given(question: str) -> set[Key]:
+    """Values that a question states, and their negatives where a letter stands right behind: the 3 of 3x too."""
+    text = question[:SCAN_CHARS]
+    found: set[Key] = {item.value.key for item in shown(text)}
+    for written in _NUMBER.findall(text):
+        number = int(written) if "." not in written else Fraction(written)
+        found |= {number, -number}
+    return found
 
 
 def packed(marks: Set[int]) -> Marks:

@@ -19,8 +19,7 @@ tests. Lost trajectories are left out.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from fractions import Fraction
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from ...grading import Graded
@@ -29,9 +28,22 @@ from ...settings import Share, settings
 from ...trajectory import SegmentKind
 from .. import Estimate
 from ..intervals import normal_of_shares
-from ..samples import Looks, Seen, estimate, share
+from ..samples import Looks, estimate, next_of_another_problem, share
 from . import _retelling
-from ._shown import NOT_PYTHON, Marks, Output, all_in, chances, in_python, mark_of, packed, read, unpacked, wanted
+from ._shown import (
+    NOT_PYTHON,
+    Marks,
+    Output,
+    all_in,
+    chances,
+    given,
+    in_python,
+    mark_of,
+    packed,
+    read,
+    unpacked,
+    wanted,
+)
 from ._source import Block, Key
 
 _TEXT = (SegmentKind.PLAN, SegmentKind.THOUGHT)
@@ -42,7 +54,6 @@ _MATH_MODE = re.compile(r"\\[()\[\]]")
 _WORKED_OUT = re.compile(
     r"(?:=|≈|→|\\approx|\\Rightarrow|\b(?:equals|gives?|yields?|gets?|is|are|becomes?))[\s$*(\[{\\]*\Z"
 )
-_NUMBER = re.compile(r"(?<![\d.])\d{1,30}(?:\.\d{1,30})?(?![\d.]*\d)")
 _SIGN_CHARS = 24
 """How far before a number its sign is looked for."""
 _LEAST_STEPS = 3
@@ -93,10 +104,7 @@ class _Reader:
 
     def __init__(self, settings: Settings, question: str) -> None:
         self.settings = settings
-        self.known: set[Key] = {item.value.key for item in shown(question[:SCAN_CHARS])}
-        for written in _NUMBER.findall(question[:SCAN_CHARS]):  # the 3 of 3x is given too
-            number = int(written) if "." not in written else Fraction(written)
-            self.known |= {number, -number}
+        self.known: set[Key] = given(question)
         self.said: set[Key] = set()  # in text since, and not known by then
         self.early: set[Key] = set()
         self.computed: set[Key] = set()
@@ -172,7 +180,7 @@ def sum_up(settings: Settings, looks: Looks[Look]) -> list[Estimate]:
     by_chance = chances([(one.row.problem, one.look.answer, [one.look.early]) for one in answered])
     readable = [one for one in coded if one.look.is_python]
     note = NOT_PYTHON if coded and not readable else looks.note
-    pairs = [(one.look, other.look) for one, other in _next_of_another_problem(readable)]
+    pairs = [(one.look, other.look) for one, other in next_of_another_problem(readable)]
     similar = [value for one in readable for value in one.look.similarities]
     swapped = [_across(one, other) for one, other in pairs if one.told and other.steps]
     return [
@@ -209,16 +217,6 @@ def _retells(settings: Settings, seen: Look) -> bool:
         and _retelling.similarity(told, done) >= settings.overlap
         for told, done in zip(seen.told, seen.steps, strict=True)
     )
-
-
-def _next_of_another_problem(rows: Sequence[Seen[Look]]) -> list[tuple[Seen[Look], Seen[Look]]]:
-    pairs, following = [], None
-    for index in range(len(rows) - 1, -1, -1):
-        if index + 1 < len(rows) and rows[index + 1].row.problem != rows[index].row.problem:
-            following = rows[index + 1]
-        if following is not None:
-            pairs.append((rows[index], following))
-    return pairs[::-1]
 
 
 def _meet(one: Look, other: Look) -> bool:
