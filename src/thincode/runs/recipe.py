@@ -57,7 +57,7 @@ def _filters() -> tuple[Kind, ...]:
 
 def default_metrics() -> tuple[Kind, ...]:
     """Every metric that ships, as it is."""
-    names = ("accuracy", "grounding", "recovery", "code_use", "failures", "structure", "length")
+    names = ("accuracy", "grounding", "recovery", "code_use", "copying", "failures", "structure", "length")
     return tuple(kind("thincode.evaluation.metrics", name) for name in names)
 
 

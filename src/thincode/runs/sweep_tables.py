@@ -12,6 +12,7 @@ from ..evaluation.tables import text
 TABLES: Mapping[str, Sequence[str]] = {
     "Accuracy and grounding": (
         r"avg@\d+", r"greedy/avg@\d+", r"swapped/avg@\d+", "end/finished", "grounded", "grounded by chance",
+        "inputs copied",
     ),
     "Cost": (
         "calls", "lines of code", "generated", r"generated \+ outputs", "block pass rate", "training",
