@@ -128,7 +128,15 @@ class RunFolder:
         self._logs: dict[str, Log] = {}
 
     @classmethod
-    def create(cls, path: Path, *, resolved: Mapping[str, Any], resume: bool, tier: str | None = None) -> Self:
+    def create(
+        cls,
+        path: Path,
+        *,
+        resolved: Mapping[str, Any],
+        resume: bool,
+        tier: str | None = None,
+        interpreter: Mapping[str, Any] | None = None,
+    ) -> Self:
         """Make the folder and write down what it runs with, or take up the run that stands there.
 
         Args:
@@ -136,6 +144,7 @@ class RunFolder:
             resolved: every setting, as `settings.dump` gives them.
             resume: take up the run in `path`; without it, a folder that holds anything is refused.
             tier: the interpreter's isolation, for `environment.json`.
+            interpreter: what holds for its blocks in the end, for the same.
 
         Raises:
             RunFolderError: another process writes there; it holds something and `resume` is False; or with `resume`,
@@ -154,7 +163,7 @@ class RunFolder:
                 _sweep(path)
             else:
                 _check_empty(path, begun=begun)
-            _write_environment(path, tier, begun=begun)
+            _write_environment(path, tier, interpreter, begun=begun)
             if not begun:  # written last: it makes the folder a run
                 atomic.write_text(path / "recipe.resolved.yaml", write_yaml(dict(resolved)))
         except BaseException:
@@ -338,8 +347,8 @@ def _environment_at(path: Path) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def _write_environment(path: Path, tier: str | None, *, begun: bool) -> None:
-    now = environment(tier=tier)
+def _write_environment(path: Path, tier: str | None, interpreter: Mapping[str, Any] | None, *, begun: bool) -> None:
+    now = {**environment(tier=tier), **({} if interpreter is None else {"interpreter": dict(interpreter)})}
     record = _environment_at(path) if begun else {}
     if record:
         record.setdefault("resumed", []).append(now)

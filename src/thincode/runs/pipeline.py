@@ -151,7 +151,11 @@ class Pipeline:
     def _step(self, folder: Path) -> Iterator[tuple[RunFolder, dict[str, Any] | None]]:
         """A step's run folder and, when it was finished before, its summary; its seconds are added to `timing.json`."""
         with RunFolder.create(
-            folder, resolved=self.resolved.resolved, resume=folder.exists(), tier=self.shop.tier
+            folder,
+            resolved=self.resolved.resolved,
+            resume=folder.exists(),
+            tier=self.shop.tier,
+            interpreter=self.shop.in_effect,
         ) as run:
             done = run.done
             began = time.monotonic()
@@ -187,7 +191,11 @@ def run(pipeline: Pipeline) -> list[Scorecard]:
     if recipe.sft is not None or recipe.rl is not None:
         _require_training("training")
     with RunFolder.create(
-        out, resolved=pipeline.resolved.resolved, resume=out.exists(), tier=pipeline.shop.tier
+        out,
+        resolved=pipeline.resolved.resolved,
+        resume=out.exists(),
+        tier=pipeline.shop.tier,
+        interpreter=pipeline.shop.in_effect,
     ) as root:
         try:
             cards = _run_steps(pipeline)

@@ -9,14 +9,14 @@ import re
 from collections.abc import Iterator
 from dataclasses import field
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import Field
 
 from .._mistakes import choices
 from ..engines import Sampling
 from ..interpreter import Limits, language_of
-from ..interpreter.presets import PRESETS, Keeps
+from ..interpreter.presets import AS_IT_IS, PRESETS, Keeps
 from ..rollout import Budget, Schedule
 from ..settings import In, Kind, NonNegativeFloat, NonNegativeInt, PositiveFloat, kind, settings
 from ..training.curriculum import Stage
@@ -91,6 +91,21 @@ class InterpreterSettings:
     def preset_of(self, format: Kind) -> str | None:
         """The preset for trajectories in that format; None: as the limits say."""
         return sheet(format).preset if self.preset == PUBLISHED else self.preset
+
+    def in_effect(self, format: Kind) -> dict[str, Any]:
+        """What holds in the end: a preset's values instead of the limits, and over both what is set here."""
+        name = self.preset_of(format)
+        chosen = PRESETS[name] if name is not None else AS_IT_IS
+        limits = chosen.limits(self.limits) if name is not None else self.limits
+        return {
+            "preset": name,
+            "cpu_s": limits.cpu_s,
+            "wall_s": limits.wall_s,
+            "memory_mib": limits.memory_mib,
+            "output_chars": self.limits.output_chars if name is None else chosen.shown_chars,
+            "keeps": str(self.keeps or chosen.keeps),
+            "last_line": chosen.last_line if self.last_line is None else self.last_line,
+        }
 
 
 @settings

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -56,24 +57,34 @@ class Run:
         return (self.folder / "done.json").exists()
 
 
-def runs_of(section: SweepSection, *, out: Path, load: Load) -> list[Run]:
+def runs_of(section: SweepSection, *, out: Path, load: Load, seeds: Sequence[int] = ()) -> list[Run]:
     """Every run of a sweep, in order: all arms at the first seed, then at the next.
 
     Args:
         section: arms and seeds.
-        out: the sweep's folder.
+        out: the sweep's folder; seeds that an arm has there belong to the sweep too.
         load: gives the recipe with an arm's settings.
+        seeds: more of them, for every arm.
 
     Raises:
         RecipeError: an arm's settings are wrong.
     """
-    seeds = dict.fromkeys(seed for arm in section.arms.values() for seed in arm.seeds or section.seeds)
+    of_arm = {
+        name: dict.fromkeys((*(arm.seeds or section.seeds), *seeds, *_seeds_in(out / name)))
+        for name, arm in section.arms.items()
+    }
+    every = dict.fromkeys(seed for known in of_arm.values() for seed in known)
     return [
         _run_of(section, name, seed, out=out, load=load)
-        for seed in seeds
-        for name, arm in section.arms.items()
-        if seed in (arm.seeds or section.seeds)
+        for seed in every
+        for name in section.arms
+        if seed in of_arm[name]
     ]
+
+
+def _seeds_in(folder: Path) -> list[int]:
+    found = (re.fullmatch(r"seed-(\d+)", path.name) for path in folder.glob("seed-*"))
+    return sorted(int(match[1]) for match in found if match)
 
 
 def choose(section: SweepSection, runs: Sequence[Run], *, arms: Sequence[str], seeds: Sequence[int]) -> list[Run]:
@@ -83,20 +94,19 @@ def choose(section: SweepSection, runs: Sequence[Run], *, arms: Sequence[str], s
         section: which arm starts from which.
         runs: all of them.
         arms: names; those that they start from come too. None: all.
-        seeds: none: all.
+        seeds: for each of these arms, whatever seeds the recipe gives it. None: those that the recipe gives it.
 
     Raises:
-        RecipeError: there is no such arm or seed.
+        RecipeError: there is no such arm.
     """
     unknown = [name for name in arms if name not in section.arms]
     if unknown:
         raise RecipeError(f"--arms: no arm {', '.join(unknown)}; known: {', '.join(section.arms)}")
-    known = dict.fromkeys(one.seed for one in runs)
-    if not {*seeds} <= {*known}:
-        raise RecipeError(f"--seeds: the recipe has {', '.join(map(str, known))}; add others to sweep.seeds")
     wanted = {*arms} or {*section.arms}
     wanted |= {arm.start for name, arm in section.arms.items() if name in wanted and arm.start}
-    return [one for one in runs if one.arm in wanted and one.seed in (seeds or known)]
+    return [
+        one for one in runs if one.arm in wanted and one.seed in (seeds or section.arms[one.arm].seeds or section.seeds)
+    ]
 
 
 def _run_of(section: SweepSection, name: str, seed: int, *, out: Path, load: Load) -> Run:

@@ -56,6 +56,8 @@ class Workshop:
         backend = recipe.interpreter.backend
         self.tier = str(require(backend.settings)) if backend.name == "python" else "unknown"
         """The isolation that sessions have on this machine; see `thincode doctor`."""
+        self.in_effect = recipe.interpreter.in_effect(recipe.format)
+        """What holds for a block in the end."""
         limits = replace(recipe.interpreter.limits, deterministic=self.deterministic)
         self.interpreter: Interpreter = open_interpreter(
             backend,

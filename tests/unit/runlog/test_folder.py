@@ -24,12 +24,14 @@ def begin(path: Path, *, resume: bool = False, resolved: dict[str, Any] = RECIPE
 
 
 def test_a_fresh_folder_says_what_runs_and_with_what(tmp_path: Path) -> None:
-    with RunFolder.create(tmp_path / "runs/a", resolved=RECIPE, resume=False, tier="T2") as folder:
+    blocks = {"preset": "cir", "keeps": "nothing"}
+    with RunFolder.create(tmp_path / "runs/a", resolved=RECIPE, resume=False, tier="T2", interpreter=blocks) as folder:
         assert not folder.resumed
         assert folder.done is None
     environment = json.loads((tmp_path / "runs/a/environment.json").read_text())
     assert environment["format"] == FORMAT
     assert environment["isolation"] == "T2"
+    assert environment["interpreter"] == blocks
     assert environment["python"] == ".".join(map(str, sys.version_info[:3]))
     assert environment["cpus"] >= 1
     assert set(environment) >= {"thincode", "commit", "versions", "platform", "machine", "argv"}

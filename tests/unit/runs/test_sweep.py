@@ -48,7 +48,7 @@ def gold(tmp_path: Path) -> Path:
 def runs(recipe: str | Path, out: Path, *words: str, arms: Sequence[str] = (), seeds: Sequence[int] = ()) -> list[Run]:
     section = load(Recipe, recipe, words).value.sweep
     assert section is not None
-    every = runs_of(section, out=out, load=lambda more: load(Recipe, recipe, [*words, *more]))
+    every = runs_of(section, out=out, load=lambda more: load(Recipe, recipe, [*words, *more]), seeds=seeds)
     return choose(section, every, arms=arms, seeds=seeds)
 
 
@@ -78,6 +78,22 @@ def test_seeds_go_outside_arms_inside_so_that_a_first_part_compares(tmp_path: Pa
     assert start.rl.problems.settings.seed == start.evaluate.problems.settings.seed == 1  # type: ignore[union-attr]
 
 
+def test_seeds_of_ones_own_are_for_each_chosen_arm_and_stay_in_the_table(
+    gold: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = runs("tiny/formats", tmp_path, arms=["thinc_rl", "tir_dense"], seeds=[12, 1])
+    assert [(one.arm, one.seed) for one in found] == [
+        (arm, seed) for seed in (1, 12) for arm in ("thinc", "tir_dense", "thinc_rl")
+    ]
+    assert found[-1].resolved.value.rl.problems.settings.seed == 12  # type: ignore[union-attr]
+    out = ["--out", str(tmp_path / "out"), "--quiet", "--resume"]
+    assert main(["sweep", str(gold), *out, "--seeds", "12", "--arms", "failing"]) == 0
+    assert main(["sweep", str(gold), *out, "--seeds", "1"]) == 0
+    told = capsys.readouterr().out
+    assert "| blocks | 1 | 100.0 %" in told
+    assert "| failing | 2 |" in told
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
@@ -87,7 +103,6 @@ def test_seeds_go_outside_arms_inside_so_that_a_first_part_compares(tmp_path: Pa
         (["sweep.arms.thinc_rl.seeds=[9]"], "sweep.arms.thinc_rl.seeds: 'thinc' has not all of them"),
         (["sweep.arms.x={set: [rl=null]}", "--arms", "y"], "--arms: no arm y; known: thinc"),
         (["--seeds", "1,x"], "--seeds 1,x: write whole numbers with commas"),
-        (["--seeds", "8"], "--seeds: the recipe has 1, 2, 3, 4, 5; add others to sweep.seeds"),
     ],
 )
 def test_a_mistake_is_named_before_anything_runs(

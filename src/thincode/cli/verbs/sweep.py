@@ -14,7 +14,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     """The recipe, and which of its arms."""
     add_recipe(parser)
     parser.add_argument("--arms", default="", metavar="ARM,…", help="some of the arms only")
-    parser.add_argument("--seeds", default="", metavar="N,…", help="some of the seeds only")
+    parser.add_argument("--seeds", default="", metavar="N,…", help="these seeds instead of the recipe's, any numbers")
 
 
 def run(words: argparse.Namespace) -> int:
@@ -30,12 +30,14 @@ def run(words: argparse.Namespace) -> int:
             f"{words.recipe} has no section sweep, so there are no arms to run; thincode run runs it once"
         )
     out = words.out or Path("runs", "sweep") if words.plan else claim(words)
+    seeds = _numbers(words.seeds)
     every = runs_of(
         section,
         out=out.absolute(),
         load=lambda more: load_recipe(Recipe, words.recipe, [*words.overrides, *more]),
+        seeds=seeds,
     )
-    runs = choose(section, every, arms=[name for name in words.arms.split(",") if name], seeds=_numbers(words.seeds))
+    runs = choose(section, every, arms=[name for name in words.arms.split(",") if name], seeds=seeds)
     if words.plan:
         plan = {f"{one.arm}/seed-{one.seed}": list(section.arms[one.arm].set) for one in runs}
         for name, changed in plan.items():
