@@ -9,13 +9,14 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from ..engines import Context, Exchange, Finish, Sampling, Voice
 from ..errors import GenerationLostError, RecipeError
 from ..interpreter import BlockResult, Interpreter, Session, Status
 from ..trajectory import Address, Author, Block, BlockStatus, EndReason, Segment, SegmentKind, Trajectory
-from ..trajectory.formats import Call, Concludes, Converses, Format, Insertion, Reports, Thinks
+from ..trajectory.formats import Call, Concludes, Converses, Format, Insertion, Reports, Thinks, has_blocks
 from ..trajectory.tokens import TokenBuilder, insert, spans
 from ..trajectory.turns import spoken
 from . import Budget, prompt
@@ -33,12 +34,6 @@ RETRIES = 2
 _OURS = (SegmentKind.OUTPUT, SegmentKind.NOTICE)
 _RAN = (SegmentKind.CODE, SegmentKind.OUTPUT)
 _CUT = (EndReason.CONTEXT, EndReason.CALLS, EndReason.SECONDS, EndReason.LOST)
-_STATUS = {
-    Status.OK: BlockStatus.OK,
-    Status.ERROR: BlockStatus.ERROR,
-    Status.LIMIT: BlockStatus.LIMIT,
-    Status.LOST: BlockStatus.LOST,
-}
 
 
 @dataclass(frozen=True)
@@ -71,6 +66,11 @@ class Setting:
     """False in the deterministic schedule: seconds judge nothing."""
     answer_without_interpreter: bool = False
     """Where a block stays lost, tell the model and let it answer in text, instead of giving the trajectory up."""
+
+    @cached_property
+    def runs(self) -> bool:
+        """Whether there are blocks to run."""
+        return self.executes and has_blocks(self.format)
 
 
 def check_room(ask: Ask, setting: Setting) -> None:
@@ -138,7 +138,7 @@ class _Episode:
 
     async def speak(self, number: int) -> tuple[Turn, Finish]:
         room = self.room()
-        scanner = self.format.scanner if self.setting.executes else Deaf
+        scanner = self.format.scanner if self.setting.runs else Deaf
         turn = Turn(scanner, self.setting.tokenizer, deadline=self.deadline(), watch=self.watch)
         context = self.context()
         began = time.monotonic()
@@ -194,7 +194,7 @@ class _Episode:
             ids=self.tokens.ids if self.tokens is not None else None,
             outputs=tuple(segment.content for segment in self.segments if segment.kind is SegmentKind.OUTPUT),
             shots=self.shots,
-            stop=self.format.output("").marker if self.setting.executes else "",
+            stop=self.format.output("").marker if self.setting.runs else "",
             tools=self.format if isinstance(self.format, Converses) else None,
         )
 
@@ -390,7 +390,7 @@ async def _converse(episode: _Episode) -> EndReason:
 def _note(episode: _Episode, result: BlockResult) -> Block:
     """Write the block's result into its code segment, the last one."""
     block = Block(
-        status=_STATUS[result.status],
+        status=BlockStatus(result.status),
         detail=result.detail,
         cut_chars=result.cut_chars,
         wall_s=result.wall_s,

@@ -25,7 +25,7 @@ from ..training.models import ModelSettings
 from ..training.on_accelerate.loop import Head, Tracker
 from ..training.on_accelerate.rl import PolicySettings
 from ..training.on_accelerate.sft import SftSettings
-from ..trajectory.formats import build, sheet
+from ..trajectory.formats import build, has_blocks, sheet
 from .alarms import AlarmSettings
 from .rollouts import Masks
 
@@ -349,8 +349,8 @@ class Recipe:
     def check(self) -> Iterator[tuple[str, str]]:
         """Blocks must be in the language that the interpreter runs, and so must be what a scripted teacher writes."""
         format, backend = build(self.format), self.interpreter.backend
-        if not format.teacher_turns("", (), ["0"], None):
-            return  # no blocks
+        if not has_blocks(format):
+            return
         written, run = getattr(format, "language", "python"), language_of(backend)
         if written != run:
             spoken = f"interpreter.backend={backend.name} runs {run}"

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from thincode.errors import RecipeError
 from thincode.settings import kind
 from thincode.trajectory import Segment, SegmentKind
-from thincode.trajectory.formats import Call, build
+from thincode.trajectory.formats import Call, build, by_name
 from thincode.trajectory.formats._boxed import last_boxed
 from thincode.trajectory.formats._printed import harmless
 from thincode.trajectory.formats.thinc import adheres
@@ -205,3 +208,19 @@ def test_a_teacher_writes_what_the_format_wants() -> None:
 )
 def test_adherence_is_the_papers_shape(text: str, whether: bool) -> None:
     assert adheres(THINC.parse(text)) is whether
+
+
+def test_a_format_of_ones_own_has_the_name_that_recipes_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(tmp_path)
+    for module, name in (("their_lab_a", "short"), ("their_lab_b", "their_lab_b.short")):
+        (tmp_path / module).mkdir()
+        (tmp_path / module / "__init__.py").touch()
+        (tmp_path / module / "short.py").write_text(
+            "from thincode.settings import settings\n"
+            "from thincode.trajectory.formats._fenced import Fenced\n\n\n"
+            "@settings\nclass Settings:\n    pass\n\n\n"
+            f"def build(settings):\n    return Fenced(name={name!r}, instruction='')\n"
+        )
+    with pytest.raises(RecipeError, match=r"records need 'their_lab_a\.short'"):
+        build(kind(ROOM, "their_lab_a.short"))
+    assert build(kind(ROOM, "their_lab_b.short")) == by_name("their_lab_b.short")

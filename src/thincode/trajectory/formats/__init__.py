@@ -232,8 +232,22 @@ class Sheet:
 
 
 def build(kind: Kind) -> Format:
-    """The format a recipe names."""
-    return cast("Format", kind.module.build(kind.settings))
+    """The format a recipe names.
+
+    Raises:
+        RecipeError: it calls itself otherwise, so that its records would not be known for its own.
+    """
+    built = cast("Format", kind.module.build(kind.settings))
+    if built.name != kind.name:
+        raise RecipeError(
+            f"format {kind.name}: it has the name {built.name!r}; records need {kind.name!r} to be found again"
+        )
+    return built
+
+
+def has_blocks(format: Format) -> bool:
+    """Whether code runs in it: a solution that is one block is written as one."""
+    return bool(format.teacher_turns("", (), ["0"], None))
 
 
 @cache

@@ -26,9 +26,6 @@ class Text(Fenced):
     tags: tuple[str, ...] = ()
     thoughts: bool = True
 
-    def output(self, text: str) -> Insertion:
-        return Insertion("", text, "")  # nothing runs here, so nothing marks an output: a fence of that name is text
-
     def teacher_turns(self, plan: str, thoughts: Sequence[str], blocks: Sequence[str], answer: str | None) -> list[str]:
         return super().teacher_turns(plan, thoughts or [plan], (), answer)
 
