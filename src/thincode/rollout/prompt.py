@@ -30,6 +30,8 @@ class Step:
     prints: str
     thought: str
     """Stands before the block in formats that interleave thoughts."""
+    alone: str = ""
+    """The block without names of earlier ones, for interpreters that keep none; empty: as it is."""
 
 
 @settings
@@ -65,6 +67,14 @@ class Shots:
     preface: str
     reminder: str
     exemplars: tuple[Exemplar, ...]
+
+    def standing_alone(self) -> Shots:
+        """With blocks that need no names of earlier ones."""
+        exemplars = tuple(
+            replace(one, steps=tuple(replace(step, code=step.alone or step.code) for step in one.steps))
+            for one in self.exemplars
+        )
+        return replace(self, exemplars=exemplars, version=f"{self.version}, blocks alone")
 
     def user_message(self, question: str, format: Format) -> str:
         """What the user says to ask `question`."""

@@ -9,6 +9,7 @@ from pathlib import Path
 from ..engines import Engine
 from ..engines.scripted import Script
 from ..errors import RecipeError
+from ..interpreter.presets import Keeps
 from ..rollout import prompt
 from ..rollout.crowd import Crowd
 from ..rollout.prompt import Shots
@@ -61,6 +62,8 @@ def ready(
         DataError: there is no such prompt file.
     """
     examples = prompt.load(shots) if shots is not None else None
+    if examples is not None and shop.in_effect["keeps"] == Keeps.NOTHING:
+        examples = examples.standing_alone()
     engine, tokenizer = _open(chosen, shop=shop, place=place, script=script, model=model)
     try:
         facts = shop.loop.call(engine.prepare())

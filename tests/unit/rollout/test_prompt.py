@@ -12,6 +12,7 @@ from thincode.errors import DataError, RecipeError
 from thincode.grading import Graded, Sieve
 from thincode.grading.answers import Grader
 from thincode.interpreter import Limits, Status, open_interpreter
+from thincode.interpreter.presets import Keeps
 from thincode.problems import Problem
 from thincode.rollout import prompt
 from thincode.rollout.prompt import Exemplar
@@ -40,6 +41,21 @@ def test_each_block_prints_what_the_prompt_claims(exemplar: Exemplar) -> None:
             return [(result.status, result.output) for result in results]
 
     assert asyncio.run(ran()) == [(Status.OK, step.prints) for step in exemplar.steps]
+
+
+@each_example
+def test_each_block_prints_the_same_where_names_are_not_kept(exemplar: Exemplar) -> None:
+    async def ran() -> list[tuple[Status, str]]:
+        backend = kind("thincode.interpreter.backends", "python", preload=[])
+        opened = open_interpreter(backend, limits=Limits(), keeps=Keeps.NOTHING)
+        async with opened as interpreter, await interpreter.session() as session:
+            results = [await session.run(step.code) for step in exemplar.steps]
+            return [(result.status, result.output) for result in results]
+
+    alone = SHOTS.standing_alone()
+    exemplar = alone.exemplars[SHOTS.exemplars.index(exemplar)]
+    assert asyncio.run(ran()) == [(Status.OK, step.prints) for step in exemplar.steps]
+    assert alone.version != SHOTS.version, "a record says which it was made with"
 
 
 @each_example

@@ -13,8 +13,8 @@ from . import Sheet
 from ._tool_call import Malformed, ToolCalls, code_tool
 
 INSTRUCTION = (
-    "Solve the problem step by step: outline your strategy first, then use the tool to calculate and to check. When you are "
-    "sure of the answer, call no tool and give it as \\boxed{answer}."
+    "Solve the problem step by step: outline your strategy first, then use the tool, which keeps no names from call "
+    "to call, to calculate and to check. When you are sure of the answer, call no tool and give it as \\boxed{answer}."
 )
 
 SHEET = Sheet(

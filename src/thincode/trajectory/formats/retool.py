@@ -25,8 +25,9 @@ from . import Sheet
 from ._tagged import Tagged
 
 INSTRUCTION = (
-    "Solve the problem step by step. To run Python, write <code>, a ```python block and </code>, each alone on its line; what it "
-    "prints follows between <interpreter> and </interpreter>. Give the answer as <answer>\\boxed{answer}</answer>."
+    "Solve the problem step by step. To run Python, write <code>, a ```python block and </code>, each alone on its "
+    "line; it knows no names of earlier ones, and what it prints follows between <interpreter> and </interpreter>. "
+    "Give the answer as <answer>\\boxed{answer}</answer>."
 )
 
 SHEET = Sheet(

@@ -15,8 +15,8 @@ from . import Sheet
 from ._tool_call import Malformed, ToolCalls, code_tool
 
 INSTRUCTION = (
-    "Solve the problem step by step and let the code interpreter calculate; print what you need. Give the final answer as "
-    "\\boxed{answer}."
+    "Solve the problem step by step and let the code interpreter calculate; it keeps no names from call to call, and "
+    "shows only what is printed. Give the final answer as \\boxed{answer}."
 )
 
 SHEET = Sheet(

@@ -36,8 +36,9 @@ from ._fenced import FENCE, Fenced, prose
 from ._printed import harmless
 
 INSTRUCTION = (
-    'Solve the problem step by step, with ```python programs where they help. What a program prints follows behind "Code execution '
-    'result: ". Give the answer as \\boxed{answer}, or let a program print it by final_answer(answer).'
+    "Solve the problem step by step, with ```python programs where they help. A program knows no names of earlier "
+    'ones, and what it prints follows behind "Code execution result: ". Give the answer as \\boxed{answer}, or let a '
+    "program print it by final_answer(answer)."
 )
 
 SHEET = Sheet(

@@ -20,8 +20,9 @@ from . import Sheet
 from ._tagged import Tagged
 
 INSTRUCTION = (
-    "Reason between <think> and </think>. To run Python, write the code between <python> and </python>; what it prints follows "
-    "between <result> and </result>. Give the answer as <answer>\\boxed{answer}</answer>."
+    "Reason between <think> and </think>. To run Python, write the code between <python> and </python>; it knows no "
+    "names of earlier code, and what it prints follows between <result> and </result>. Give the answer as "
+    "<answer>\\boxed{answer}</answer>."
 )
 NO_SEARCH = "Search is not available. Go on with reasoning and Python."
 

@@ -17,8 +17,9 @@ from . import Sheet
 from ._fenced import Fenced
 
 INSTRUCTION = (
-    "Solve the problem with natural language and ```python programs in turn, each fence alone on its line. What a program "
-    "prints follows in an ```output block. Conclude from it and give the answer as \\boxed{answer}."
+    "Solve the problem with natural language and ```python programs in turn, each fence alone on its line. A program "
+    "knows no names of earlier ones, and what it prints last follows in an ```output block. Conclude from it and give"
+    " the answer as \\boxed{answer}."
 )
 
 SHEET = Sheet(

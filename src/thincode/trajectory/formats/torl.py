@@ -14,8 +14,8 @@ from . import Sheet
 from ._fenced import Fenced
 
 INSTRUCTION = (
-    "Reason step by step in words and ```python programs, each fence alone on its line. What a program prints follows in an "
-    "```output block. Conclude with the answer as \\boxed{answer}."
+    "Reason step by step in words and ```python programs, each fence alone on its line. A program knows no names of "
+    "earlier ones, and what it prints follows in an ```output block. Conclude with the answer as \\boxed{answer}."
 )
 
 SHEET = Sheet(
