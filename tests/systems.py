@@ -219,7 +219,8 @@ over by naming it: `evaluate.budget.calls=5`. What differs from the system itsel
 
 ## Commands
 
-Run: any recipe, with the format of the row. Here the drills' teacher speaks; a recipe with another engine asks a model.
+Run: any recipe, with the format of the row. Here the drills' teacher speaks, which needs no instruction: `format.kind=cir` keeps
+the recipe's empty one.
 
 ```bash
 thincode distill tiny/micro --out runs/cir --quiet format.kind=cir distill.problems.count=33 distill.problems.cut=alone
@@ -227,6 +228,23 @@ thincode distill tiny/micro --out runs/retool --quiet format.kind=retool distill
 ```
 
 `cut=alone` makes each block of the teacher stand on its own, for interpreters that keep nothing from block to block.
+
+Ask a model: `format=cir` brings the format's instruction along, and `--plan` says at its end what holds for a block.
+
+<!-- not run: needs a server -->
+```bash
+for system in cir retool aster; do
+    thincode eval tiny/benchmarks format=$system 'evaluate.problems={{kind: jsonl, path: gsm8k_test.jsonl}}' \
+        'evaluate.engine={{kind: openai, base_url: "http://127.0.0.1:8000/v1", template: TOKENIZER_FOLDER}}' \
+        evaluate.budget.context_tokens=16384 --out runs/$system
+done
+thincode compare runs/cir runs/retool runs/aster
+```
+
+The text is in its wire form, outputs inside the model's own turn, where the engine is `local` or `vllm`, or where `template` names
+the folder of the model's tokenizer and the server has `/completions`. Of a server that only chats, outputs are messages of the user,
+or of a tool: an approximation, which the run's first line calls `way turns`. What stays unlike the system in any case, its file's
+docstring says; recipes for training as published ship for ThinC and CIR (`thincode recipes`), planned but never run at that size.
 
 Read and measure: a file of transcripts, one a line, in the format of the row.
 

@@ -26,9 +26,9 @@ from ..grading import Graded, records
 from ..grading.answers import Grader
 from ..problems import Problem
 from ..runlog import Progress
-from ..settings import Kind
+from ..settings import Kind, kind, kinds
 from ..trajectory import published, store
-from ..trajectory.formats import Format, build
+from ..trajectory.formats import ROOM, Format, build, has_blocks
 from .workshop import ShowProgress
 
 _CHUNK = 200
@@ -39,6 +39,8 @@ _NO_TAGS = frozenset(
     {"id", "problem", "question", "prompt", "answer", "source", "pred", "report", "sample", "format", "url"}
 )
 _TAG_CHARS = 60
+_TRIED = 50
+"""Rows in which other formats look for blocks, where the one named found none anywhere."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +52,8 @@ class Measured:
     """Rows that say themselves, in a field `correct`, whether they are right."""
     disagree: Sequence[str]
     """Ids of those that we grade otherwise."""
+    doubt: str = ""
+    """Why the format may be another than the one that was named; empty where nothing speaks against it."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +69,7 @@ class _Task:
 class _Line(NamedTuple):
     looked: Looked
     claim: bool | None
+    has_blocks: bool
 
 
 def run(
@@ -107,7 +112,28 @@ def run(
         card=card,
         claimed=len(judged),
         disagree=[one.looked.row.problem for one in judged if one.claim != one.looked.row.correct],
+        doubt="" if format is None or any(one.has_blocks for one in found) else _doubt(path, format),
     )
+
+
+def _doubt(path: Path, format: Kind) -> str:
+    """Of a file in which a format with code found no code: which format finds most, in its first lines."""
+    if not has_blocks(build(format)):
+        return ""
+    with path.open("rb") as file:
+        first = [_object(line, str(path)) for line in itertools.islice(filter(bytes.strip, file), _TRIED)]
+    with_blocks = {name: sum(_reads(row, build(kind(ROOM, name))) for row in first) for name in kinds(ROOM)}
+    most = max(with_blocks.values(), default=0)
+    names = ", ".join(name for name, number in with_blocks.items() if number == most)
+    better = f"; in the first {len(first)} rows {names}: blocks in {most}" if most else ""
+    return f"{path}: {format.name} finds no block that ran{better}; is --format right?"
+
+
+def _reads(row: Mapping[str, Any], format: Format) -> bool:
+    try:
+        return bool(published.trajectory_of(row, format=format, place="", name="").blocks)
+    except DataError:
+        return False
 
 
 def _all_lines(task: _Task, processes: int, line: Progress) -> Iterator[_Line]:
@@ -168,7 +194,8 @@ class _Looker:
             name = f"{self._task.path.stem}:{number}"
             graded = _foreign(row, format=self._format, grader=self._grader, place=place, name=name)
         claim = row.get("correct")
-        return _Line(look(graded, self._task.metrics), claim if isinstance(claim, bool) else None)
+        claim = claim if isinstance(claim, bool) else None
+        return _Line(look(graded, self._task.metrics), claim, bool(graded.trajectory.blocks))
 
 
 _here: _Looker | None = None

@@ -75,6 +75,10 @@ def ready(
         versions["prompt"] = examples.version
     if facts:
         say(f"{place}: " + ", ".join(f"{name} {value}" for name, value in versions.items()))
+        if examples is None and shop.format.user_message("?") == "?":
+            say(
+                f"{place}: hears the bare question, as format.instruction is empty; format=NAME brings the format's own"
+            )
     return Speaker(shop.crowd(engine), tokenizer, examples, versions)
 
 

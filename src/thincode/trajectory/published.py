@@ -78,8 +78,8 @@ def trajectory_of(row: Mapping[str, Any], *, format: Format, place: str = "row",
 
     Args:
         row: holds the transcript as a text (`trajectory`, `text`, `completion`, `response` or `output`), as `segments` (`role`:
-            text, code or execution; `content`) or as chat `messages` (the last turns of `assistant` and `tool`); and, where it
-            has them, `id`, `sample`, `source`, and the question (`problem`, `question`, `prompt`, or the user's message).
+            text, code or execution; `content`) or as chat `messages` (the last turns of `assistant` and `tool`; an output in its
+            marks may be the user's); and, where it has them, `id`, `sample`, `source`, and the question (`problem`, `question`, `prompt`, or the user's message).
         format: the one it is written in.
         place: of the row, for messages.
         name: the problem's id where the row has none.
@@ -101,7 +101,7 @@ def trajectory_of(row: Mapping[str, Any], *, format: Format, place: str = "row",
             f"this row: {', '.join(row) or 'none'}"
         )
     question = next((row[field] for field in _QUESTION_FIELDS if isinstance(row.get(field), str)), None)
-    asked = [message["content"] for message in messages if message.get("role") == "user" and not _answers(message)]
+    asked = [one["content"] for one in messages if one.get("role") == "user" and not _answers(one, format)]
     found = with_blocks(segments, format)
     return Trajectory(
         address=Address(0, STAGE, 0, str(row.get("id", name)), int(row.get("sample", 0))),
@@ -166,7 +166,7 @@ def _from_pieces(pieces: Sequence[Mapping[str, Any]], format: Format, place: str
 
 def _from_messages(messages: Sequence[Mapping[str, Any]], format: Format, place: str) -> list[Segment]:
     """Turns of the assistant hold text and code, those of the tool what it printed; a single turn holds everything."""
-    turns = [message for message in messages if message.get("role") not in ("system", "user") or _answers(message)]
+    turns = [one for one in messages if one.get("role") not in ("system", "user") or _answers(one, format)]
     if len(turns) == 1:
         return _read(_said(turns[0]), format)
     if isinstance(format, Converses):
@@ -177,7 +177,11 @@ def _from_messages(messages: Sequence[Mapping[str, Any]], format: Format, place:
         if message.get("role") == "assistant":
             found += format.segments(content, call=None, first=not found, last=number == len(turns))
         else:
-            kind = _kind_of(message, place) or SegmentKind.OUTPUT
+            kind = (
+                SegmentKind.OUTPUT if message.get("role") == "user" else _kind_of(message, place) or SegmentKind.OUTPUT
+            )
+            printed = _in_marks(content, format)
+            content = content if printed is None else printed
             found.append(Segment(kind, format.piece(kind, content), content))
     return found
 
@@ -198,9 +202,21 @@ def _text(turns: Sequence[Mapping[str, Any]], format: Format, place: str) -> str
     return text
 
 
-def _answers(message: Mapping[str, Any]) -> bool:
-    """Whether a message of the user's is what a chat template makes of a tool's."""
-    return message.get("role") == "user" and str(message.get("content")).lstrip().startswith("<tool_response>")
+def _answers(message: Mapping[str, Any], format: Format) -> bool:
+    """Whether a message of the user's is what a chat template makes of a tool's, or an output in the format's marks."""
+    if message.get("role") != "user":
+        return False
+    content = str(message.get("content"))
+    return content.lstrip().startswith("<tool_response>") or _in_marks(content, format) is not None
+
+
+def _in_marks(content: str, format: Format) -> str | None:
+    """What stands between the format's marks of an output, which are all there is in the text else."""
+    marks, said = format.output(""), content.strip()
+    before, after = marks.before.lstrip().rstrip("\n"), marks.after.strip()
+    if not before or isinstance(format, Converses) or not (said.startswith(before) and said.endswith(after)):
+        return None
+    return said[len(before) : len(said) - len(after)].strip("\n")
 
 
 def _said(message: Mapping[str, Any]) -> str:

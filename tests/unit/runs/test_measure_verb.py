@@ -75,6 +75,17 @@ def test_foreign_transcripts_are_graded_and_measured(tmp_path: Path, capsys: pyt
     assert [line.split()[0] for line in said.out.splitlines()[1:3]] == ["avg@1", "avg@1"]
 
 
+def test_a_format_that_finds_no_block_is_doubted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = transcripts(tmp_path / "theirs.jsonl")
+    assert main(["measure", str(file), "--format", "retool", "--quiet"]) == 0
+    told = capsys.readouterr().err
+    assert "retool finds no block that ran; in the first 3 rows " in told
+    assert "tora" in told
+    for fits in ("tora", "cot"):  # with blocks, or without any to find
+        assert main(["measure", str(file), "--format", fits, "--quiet"]) == 0
+        assert "no block" not in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("style", ["csv", "markdown", "latex"])
 def test_a_scorecard_is_printed_in_every_style(style: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     text = printed(capsys, "measure", str(run_folder(tmp_path / "run", {"a": "1"})), "--quiet", "--as", style)

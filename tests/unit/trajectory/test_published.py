@@ -101,6 +101,27 @@ def test_a_row_is_a_record(format: Any, row: dict[str, Any]) -> None:
     assert (found.answer, found.outputs[0].content) == ("3", "3")
 
 
+@pytest.mark.parametrize(
+    ("name", "code", "output"),
+    [
+        ("retool", "<code>\n```python\nprint(3)\n```\n</code>", "\n<interpreter>\n3\n</interpreter>\n\n"),
+        ("tora", "```python\nprint(3)\n```", "```output\n3\n```\n"),
+        ("simpletir", "```python\nprint(3)\n```\n", "Code execution result: 3\n\n"),
+    ],
+)
+def test_an_output_that_the_user_says_in_its_marks_is_one(name: str, code: str, output: str) -> None:
+    format = build(kind("thincode.trajectory.formats", name))
+    messages = [
+        {"role": "user", "content": "What is 1 + 2? Outputs stand between <interpreter> and ```output."},
+        {"role": "assistant", "content": code},
+        {"role": "user", "content": output},
+        {"role": "assistant", "content": "It is <answer>\\boxed{3}</answer>."},
+    ]
+    found = trajectory_of({"messages": messages}, format=format)
+    assert (len(found.blocks), [one.content for one in found.outputs], found.answer) == (1, ["3"], "3")
+    assert found.question == messages[0]["content"]
+
+
 def test_one_turn_with_everything_in_it_reads_like_its_text() -> None:
     message = {"messages": [{"role": "user", "content": "1 + 2?"}, {"role": "assistant", "content": FENCED}]}
     assert trajectory_of(message, format=TIR).segments == trajectory_of({"text": FENCED}, format=TIR).segments

@@ -38,6 +38,8 @@ def run(words: argparse.Namespace) -> int:
     found = measure.run(
         words.path, format=format, metrics=default_metrics(), progress=progress, processes=words.processes
     )
+    if found.doubt:
+        print(found.doubt, file=sys.stderr)
     if words.out is not None:
         write(found.card, words.out)
     if words.json:
