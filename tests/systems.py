@@ -241,10 +241,11 @@ done
 thincode compare runs/cir runs/retool runs/aster
 ```
 
-The text is in its wire form, outputs inside the model's own turn, where the engine is `local` or `vllm`, or where `template` names
-the folder of the model's tokenizer and the server has `/completions`. Of a server that only chats, outputs are messages of the user,
-or of a tool: an approximation, which the run's first line calls `way turns`. What stays unlike the system in any case, its file's
-docstring says; recipes for training as published ship for ThinC and CIR (`thincode recipes`), planned but never run at that size.
+The text is in its wire form, outputs inside the model's own turn, where the engine is `local` or `vllm`, or where `template`
+names the folder of the model's tokenizer and the server has `/completions`. Of a server that only chats, outputs are messages
+of the user, or of a tool: an approximation, which the run's first line calls `way turns`. What stays unlike the system in any
+case, its file's docstring says; recipes for training as published ship for ThinC and CIR (`thincode recipes`), planned but
+never run at that size.
 
 Read and measure: a file of transcripts, one a line, in the format of the row.
 

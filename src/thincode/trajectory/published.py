@@ -77,9 +77,10 @@ def trajectory_of(row: Mapping[str, Any], *, format: Format, place: str = "row",
     """One row as a record without ids.
 
     Args:
-        row: holds the transcript as a text (`trajectory`, `text`, `completion`, `response` or `output`), as `segments` (`role`:
-            text, code or execution; `content`) or as chat `messages` (the last turns of `assistant` and `tool`; an output in its
-            marks may be the user's); and, where it has them, `id`, `sample`, `source`, and the question (`problem`, `question`, `prompt`, or the user's message).
+        row: holds the transcript as a text (`trajectory`, `text`, `completion`, `response` or `output`), as `segments`
+            (`role`: text, code or execution; `content`) or as chat `messages` (the last turns of `assistant` and `tool`; an
+            output in its marks may be the user's); and, where it has them, `id`, `sample`, `source`, and the question
+            (`problem`, `question`, `prompt`, or the user's message).
         format: the one it is written in.
         place: of the row, for messages.
         name: the problem's id where the row has none.
