@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from . import Estimate, Scorecard
-from .intervals import student
+from .intervals import student, wilson
 from .samples import estimate
 
 
@@ -20,7 +20,7 @@ def over_seeds(found: Sequence[Estimate], *, is_share: bool = True) -> Estimate:
 
     Args:
         found: of each seed; where it is undefined it leaves the mean.
-        is_share: cut the interval at 0 and 1 where the figure has no unit; False for differences.
+        is_share: cut the interval at 0 and 1 where the figure is a share; False for differences.
 
     Returns:
         n is the sum. Of a single seed it keeps that one's own interval, and the note says so.
@@ -30,11 +30,17 @@ def over_seeds(found: Sequence[Estimate], *, is_share: bool = True) -> Estimate:
         return replace(found[0], value=None, low=None, high=None, n=0)
     if len(known) == 1:
         return replace(known[0], note=_joined("one seed: the interval is over problems or trajectories", known[0].note))
-    interval = student([one.value for one in known if one.value is not None], [one.n for one in known])
-    if is_share and not known[0].unit and interval.low is not None and interval.high is not None:
+    values, total = [one.value for one in known if one.value is not None], sum(one.n for one in known)
+    over = f"interval over {len(known)} seeds"
+    interval = student(values, [one.n for one in known])
+    if is_share and known[0].unit in ("", "share of steps") and interval.low is not None and interval.high is not None:
         interval = replace(interval, low=max(interval.low, 0.0), high=min(interval.high, 1.0))
-    note = _joined(f"interval over {len(known)} seeds", "" if len(known) == len(found) else "undefined at the others")
-    total = sum(one.n for one in known)
+        if {*values} in ({0.0}, {1.0}):  # seeds that all say none, or all, would have an interval without width
+            interval, over = (
+                wilson(round(values[0] * total), total),
+                "interval over what all seeds counted, as they agree",
+            )
+    note = _joined(over, "" if len(known) == len(found) else "undefined at the others")
     return estimate(known[0].name, interval, n=total, unit=known[0].unit, note=note)
 
 

@@ -40,6 +40,17 @@ def test_a_share_stays_between_0_and_1_and_a_difference_need_not() -> None:
     assert tokens.high == pytest.approx(100 + 127.062, abs=1e-2)
 
 
+def test_seeds_that_all_saw_none_do_not_claim_to_be_sure() -> None:
+    none = over_seeds([Estimate("recovery@1", 0.0, n=8), Estimate("recovery@1", 0.0, n=14)])
+    assert (none.value, none.low, none.n) == (0.0, 0.0, 22)
+    assert none.high == pytest.approx(0.1487, abs=1e-4)  # Wilson: z² / (n + z²)
+    assert over_seeds([Estimate("grounded", 1.0, n=8), Estimate("grounded", 1.0, n=14)]).low == pytest.approx(
+        0.8513, abs=1e-4
+    )
+    same = over_seeds([Estimate("difference", 0.0, n=8), Estimate("difference", 0.0, n=14)], is_share=False)
+    assert (same.low, same.high) == (0.0, 0.0)
+
+
 def test_one_seed_keeps_its_own_interval_and_says_so() -> None:
     alone = over_seeds([Estimate("recovery@1", 0.5, 0.2, 0.8, n=8), Estimate("recovery@1", None, n=0)])
     assert (alone.value, alone.low, alone.high, alone.n) == (0.5, 0.2, 0.8, 8)
