@@ -55,7 +55,7 @@ def test_what_needs_syntax_trees_says_so_and_counts_nothing(distilled: Callable[
         one.name: one for one in measure(rows, [kind(METRICS, name) for name in kinds(METRICS)], name="").estimates
     }
     unread = {name for name, one in found.items() if one.note.startswith("not applicable")}
-    assert unread == {"grounded by computing", "unverified constants", "role overlap"}
+    assert unread == {"grounded by computing", "inputs copied", "unverified constants", "role overlap"}
     assert {(found[name].value, found[name].n) for name in unread} == {(None, 0)}
     assert (found["grounded"].value, found["block pass rate"].value, found["post-hoc verification"].value) == (1, 1, 0)
     assert 3 < (found["lines of code, non-blank non-comment"].value or 0) <= (found["lines of code"].value or 0)
