@@ -54,6 +54,10 @@ CONFIG: Mapping[str, Any] = {
     "text": {"color": "var(--ink)", "fontSize": 12},
 }
 
+_PLACES = {"transform", "d", "x", "y", "x1", "x2", "y1", "y2", "cx", "cy", "width", "height"}
+_BELOW_PIXELS = re.compile(r"(\.\d\d)\d+")
+"""Decimals of a place that no screen shows."""
+
 
 def draw(spec: Mapping[str, Any], *, title: str, name: str = "chart") -> Markup:
     """A specification as inline SVG with a title that screen readers say; labels lose what XML can't hold, and their far end."""
@@ -87,7 +91,10 @@ def _draw(spec: str, title: str, name: str) -> Markup:
 
 def _allowed(node: ElementTree.Element) -> ElementTree.Element:
     """A copy without what is not on the lists, and without empty groups."""
-    copy = ElementTree.Element(node.tag, {key: value for key, value in node.attrib.items() if key in ATTRIBUTES})
+    kept = {key: value for key, value in node.attrib.items() if key in ATTRIBUTES}
+    for place in _PLACES & kept.keys():
+        kept[place] = _BELOW_PIXELS.sub(r"\1", kept[place])
+    copy = ElementTree.Element(node.tag, kept)
     if said := copy.attrib.pop("aria-label", ""):
         copy.set("data-tip", said)  # a picture's parts have no roles, so no labels either
     copy.text = node.text

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from xml.etree import ElementTree
 
 import pytest
 
 from thincode.report import _charts as charts
-from thincode.report._vega import ATTRIBUTES, ELEMENTS
+from thincode.report._vega import ATTRIBUTES, ELEMENTS, draw
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -109,3 +110,14 @@ def test_every_chart_is_well_formed_has_a_title_and_its_axes_whatever_its_labels
     assert sum(node.text == SAID for node in root.iter(f"{SVG}text")) >= axes
     assert {node.tag.removeprefix(SVG) for node in root.iter()} <= ELEMENTS
     assert {name for node in root.iter() for name in node.attrib} <= ATTRIBUTES | {"role", "data-tip"}
+
+
+def test_places_are_written_to_the_hundredth_of_a_pixel() -> None:
+    spec = {
+        "data": {"values": [{"x": 1 / 3, "y": 2 / 7}, {"x": 2.5, "y": 1}]},
+        "mark": "line",
+        "encoding": {"x": {"field": "x", "type": "quantitative"}, "y": {"field": "y", "type": "quantitative"}},
+    }
+    drawn = draw(spec, title="one third")
+    assert re.search(r'd="M[\d.]+,[\d.]+L', drawn)
+    assert not re.search(r'(?:d|x|y|x2|y2|transform)="[^"]*\.\d{3}', drawn)
