@@ -122,14 +122,19 @@ def test_every_packaged_recipe_plans(name: str, say: Said, tmp_path: Path) -> No
 
 
 def test_a_plan_says_what_holds_for_a_block_in_the_end(say: Said) -> None:
-    out = json.loads(say("eval", "cir/evaluate", "--plan", "--json")[1])["interpreter in effect"]
+    found = json.loads(say("eval", "cir/evaluate", "--plan", "--json")[1])["in_effect.interpreter"]
+    out = found["value"]
     assert (out["preset"], out["cpu_s"], out["output_chars"], out["keeps"], out["last_line"]) == (
         ("cir", 5, 400, "nothing", True)
     )
     out = json.loads(say("eval", "cir/evaluate", "interpreter.keeps=all", "--plan", "--json")[1])
-    assert out["interpreter in effect"]["keeps"] == "all"
-    text = say("run", "tiny/micro", "--plan")[1]
-    assert 'interpreter in effect: {"preset": null, "cpu_s": 1.0' in text
+    assert out["in_effect.interpreter"]["value"]["keeps"] == "all"
+    last = say("run", "tiny/micro", "--plan")[1].splitlines()[-1].split()
+    assert (last[0], last[1:5], last[-1]) == (
+        "in_effect.interpreter",
+        ['{"preset":', "null,", '"cpu_s":', "1.0,"],
+        "limits",
+    )
 
 
 @pytest.mark.parametrize("verb", ["demo", "distill", "sft", "rl", "eval"])

@@ -38,14 +38,14 @@ def load(words: argparse.Namespace) -> Resolved[Recipe]:
 def print_plan(words: argparse.Namespace, resolved: Resolved[Recipe], **more: Any) -> int:
     """Every setting and where it came from, and what holds for a block in the end; with --json `more` stands in it too."""
     in_effect = resolved.value.interpreter.in_effect(resolved.value.format)
+    origin = "limits" if in_effect["preset"] is None else "preset"
+    rows = [*resolved.origins, ("in_effect.interpreter", in_effect, origin)]
     if words.json:
-        settings = {path: {"value": value, "from": origin} for path, value, origin in resolved.origins}
-        print(json.dumps({**settings, "interpreter in effect": in_effect, **more}))
+        print(json.dumps({**{path: {"value": value, "from": origin} for path, value, origin in rows}, **more}))
         return 0
-    width = max(len(path) for path, _, _ in resolved.origins)
-    for path, value, origin in resolved.origins:
+    width = max(len(path) for path, _, _ in rows)
+    for path, value, origin in rows:
         print(f"{path:<{width}}  {json.dumps(value, ensure_ascii=False):<24}  {origin}")
-    print(f"\ninterpreter in effect: {json.dumps(in_effect)}")
     return 0
 
 
